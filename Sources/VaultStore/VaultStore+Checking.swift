@@ -21,6 +21,9 @@ extension VaultStore {
         public internal(set) var unsettled: [String] = []
         /// The names of those that were settled.
         public internal(set) var settled: [String] = []
+        /// The names of those without a label or not settled that a repair leaves as they are: they have slots or members
+        /// that a store does not make, and to encrypt them again would drop these, and with a slot someone's access.
+        public internal(set) var foreign: [String] = []
         /// The files of items that were moved to `lost/`, with their names there.
         public internal(set) var moved: [(file: String, place: String)] = []
         /// The paths, in the folder of the store, of unfinished files that killed programs have left, and that were
@@ -41,13 +44,15 @@ extension VaultStore {
             findings.intact += 1
             if !found.hasLabel { findings.unlabelled.append(found.item.name) }
             if found.isUnsettled { findings.unsettled.append(found.item.name) }
+            let isWanted = !found.hasLabel || found.isUnsettled
+            if isWanted, found.hasForeignParts { findings.foreign.append(found.item.name) }
         }
         return findings
     }
 
     /// Checks every item, moves those that are not under their own name to the folder `lost`, encrypts those without a
-    /// label and those that are not settled again, and removes the unfinished files of killed programs. It deletes no item, and an item that no key
-    /// opens stays where it is.
+    /// label and those that are not settled again, and removes the unfinished files of killed programs. It deletes no
+    /// item, and an item that no key opens stays where it is. An item that has slots of others is not encrypted again.
     ///
     /// - Returns: what was found and done.
     /// - Throws: what `check` throws; `VaultError` with `outputFailed`, `inUse`.
@@ -59,7 +64,7 @@ extension VaultStore {
             if let place { findings.moved.append((file, place.string)) }
         }
         let (unlabelled, unsettled) = (Set(findings.unlabelled), Set(findings.unsettled))
-        for name in unlabelled.union(unsettled).sorted() where try renew(name) {
+        for name in unlabelled.union(unsettled).subtracting(findings.foreign).sorted() where try renew(name) {
             if unlabelled.contains(name) { findings.labelled.append(name) }
             if unsettled.contains(name) { findings.settled.append(name) }
         }
@@ -69,11 +74,6 @@ extension VaultStore {
         return findings
     }
 
-    /// What ``settle()`` has done.
-    public struct Settlement: Sendable {
-        /// The names of the items that were settled.
-        public internal(set) var settled: [String] = []
-        /// The files of items that do not open, and why. Those of locked classes are not among them.
     /// Removes what killed programs have left in the three folders. One of these files may be a whole copy of an item that
     /// is removed later, and the key of its class opens it.
     ///
@@ -91,6 +91,13 @@ extension VaultStore {
         return removed + remove(StoreFolder.lostFolder, lost, reserved: true)
     }
 
+    /// What ``settle()`` has done.
+    public struct Settlement: Sendable {
+        /// The names of the items that were settled.
+        public internal(set) var settled: [String] = []
+        /// The names of those that are left as they are, because they have slots or members that a store does not make.
+        public internal(set) var foreign: [String] = []
+        /// The files of items that do not open, and why. Those of locked classes are not among them.
         public internal(set) var damaged: [(file: String, error: any Error)] = []
     }
 
@@ -110,7 +117,9 @@ extension VaultStore {
         (_, settlement.damaged) = try forEachItem { file in
             let found = try FoundItem(file, in: folder.items, expecting: nil, by: opener)
             defer { found.end() }
-            if found.isUnsettled { names.append(found.item.name) }
+            guard found.isUnsettled else { return }
+            guard !found.hasForeignParts else { return settlement.foreign.append(found.item.name) }
+            names.append(found.item.name)
         }
         for name in names.sorted() {
             guard canRead(.unlessOpen) else { throw StoreError.locked(.unlessOpen) }
@@ -148,7 +157,7 @@ extension VaultStore {
         do {
             let found = try found(name)
             defer { found.end() }
-            guard !found.hasLabel || found.isUnsettled else { return false }
+            guard !found.hasLabel || found.isUnsettled, !found.hasForeignParts else { return false }
             try rewrite(found, as: found.item.protection)
             return true
         } catch let error as StoreError where [.noSuchItem, .itemChanged, .locked].contains(error.code) {

@@ -27,6 +27,8 @@ struct ItemOpener: Sendable {
         let copy: HeaderCopy
         /// Whether a slot of it is for a public key of the class `unlessOpen`, and that is the class of the item.
         let isUnsettled: Bool
+        /// Whether a slot of it is neither of a class nor a label: someone has added it.
+        let hasForeignSlot: Bool
         let health: Health
         /// What `Handles` calls the keys.
         let entry: UInt64
@@ -57,8 +59,11 @@ struct ItemOpener: Sendable {
             let keys = ItemKeys(opening, protection)
             // Before a key of the class can be dropped: `lock` must find these keys.
             return Header(
-                keys: keys, label: label, copy: copy, isUnsettled: isUnsettled, health: opening.health,
-                entry: handles.add(keys))
+                keys: keys, label: label, copy: copy, isUnsettled: isUnsettled,
+                hasForeignSlot: !copy.slots.allSatisfy {
+                    ItemLabel.isLabel($0) || available.protection(of: $0, under: copy.preamble) != nil
+                },
+                health: opening.health, entry: handles.add(keys))
         }
     }
 
@@ -129,6 +134,9 @@ struct FoundItem {
     let hasLabel: Bool
     /// Whether it has a slot for a public key of its class, as a program makes it that is sealed or locked (STORE-33).
     let isUnsettled: Bool
+    /// Whether it has slots or members that a store does not make. To encrypt it again would drop them, and with a slot
+    /// the access of whom it is for.
+    let hasForeignParts: Bool
     private let entries: [UInt64]
     private let handles: Handles
 
@@ -161,6 +169,9 @@ struct FoundItem {
             digest = manifest.digest
             hasLabel = opened.label != nil
             isUnsettled = opened.isUnsettled
+            hasForeignParts =
+                opened.hasForeignSlot
+                || ![Metadata(), Metadata(itemPath: found.bytes)].contains(manifest.metadata)
             item = StoreItem(
                 name: found.text, protection: keys.protection, length: manifest.plaintextLength,
                 version: StoreItem.Version(opened.copy.preamble))

@@ -12,6 +12,11 @@ enum ItemLabel {
         KeyID(unchecked: (idPrefix + fileID.prefix(8))[...])
     }
 
+    /// Whether a slot is a label, of this container or of another.
+    static func isLabel(_ slot: Slot) -> Bool {
+        slot.type == type && slot.keyID.bytes.starts(with: idPrefix)
+    }
+
     private static func key(_ fileKey: FileKey, _ preamble: [UInt8]) throws(VaultError) -> SecretBytes {
         try guarded { () throws(MemoryUnavailable) in
             try BLAKE2b.derive(label: "vaultstore1label", key: fileKey.secret, message: preamble.span)

@@ -109,10 +109,13 @@ struct AvailableKeys: Sendable {
     /// The class of an item with this header, of those whose IDs are known: the weakest, because its holders can open
     /// the item (STORE-13).
     func protection(of header: HeaderCopy) -> ItemProtection? {
-        header.slots.compactMap { slot in
-            if slot.kind == .symmetric { return classes[slot.keyID] }
-            return publics.have(slot, under: header.preamble) ? .unlessOpen : nil
-        }.min()
+        header.slots.compactMap { protection(of: $0, under: header.preamble) }.min()
+    }
+
+    /// The class that a slot gives an item; nil if it is of no key whose ID is known.
+    func protection(of slot: Slot, under preamble: Preamble) -> ItemProtection? {
+        if slot.kind == .symmetric { return classes[slot.keyID] }
+        return publics.have(slot, under: preamble) ? .unlessOpen : nil
     }
 }
 

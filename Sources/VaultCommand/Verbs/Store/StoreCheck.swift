@@ -16,8 +16,9 @@ extension StoreVerbs {
                 --repair moves items that are not under their own name to the folder lost, under the name of their \
                 file, and removes the unfinished files that killed runs have left. In an unlocked store it encrypts \
                 items again that have lost their label, and those of the class unless-open that were written without \
-                unlocking: from then on the key of the class opens them. It removes no item. An item that is \
-                damaged stays where it is: restore it from a backup, or remove it and put it again.
+                 unlocking: from then on the key of the class opens them. An item with keys that others have added \
+                 is left as it is. An item that is damaged stays where it is: restore it from a backup, or remove it \
+                 and put it again.
                 """)
 
         static var help: String {
@@ -65,7 +66,14 @@ extension StoreVerbs {
             if !found.settled.isEmpty {
                 console.note(session.subject, "\(found.settled.count.counted("item")) of the class unless-open settled")
             }
-            for file in found.removed { console.note(session.subject(ofFile: file), "was unfinished, and is removed") }
+            for file in found.removed {
+                console.note(session.subject(ofFile: file, in: nil), "was unfinished, and is removed")
+            }
+            for name in found.foreign where repair {
+                let subject = try session.subject(of: name, in: opened)
+                console.warn(
+                    subject, "has keys that others have added, and is not encrypted again: they would lose access")
+            }
             try console.sum(
                 up: session, found.intact, .intact, locked: found.lockedCount, damaged: damaged.count,
                 moved: moved.count)
