@@ -148,8 +148,8 @@ extension VaultStore {
 
     /// Many writes with few syncs.
     public struct Batch: ~Copyable {
-        /// The most items that get their names together.
-        static let most = 512
+        /// The most items that get their names together. Each has two open files: many systems allow a program 1024.
+        static let most = 128
 
         private let store: VaultStore
         private var drafts: [Draft] = []
@@ -203,7 +203,7 @@ extension VaultStore {
         }
     }
 
-    /// Writes many items with few syncs: about one for each item and one for each 512 items. All are durable when this
+    /// Writes many items with few syncs: about one for each item and one for each 128 items. All are durable when this
     /// returns. It is not one transaction: if it fails, any of the items may have been written, each as a whole.
     ///
     /// - Parameter body: writes the items.

@@ -22,6 +22,8 @@ public struct OutputFile: ~Copyable, Sendable {
     private var temporary: TemporaryName?
     /// Whether another value closes the file and its folder.
     private var isHandedOver = false
+    /// Whether the caller keeps the folder open, and closes it.
+    private let isFolderLent: Bool
 
     /// Prepares a file at `path`.
     ///
@@ -66,15 +68,35 @@ public struct OutputFile: ~Copyable, Sendable {
         case .path(let path):
             try self.init(at: path, replacing: isReplacing)
         case .name(let name, in: let folder):
-            try Self.refuseTemporaryName(name)
-            if let status = try Self.standing(SystemCalls.current.statusAt(folder.rawValue, name, false)) {
-                guard isReplacing else { throw Self.exists }
-                guard status.kind == .regular else {
-                    throw VaultError(.outputNotReplaceable, "the name belongs to something that is not a regular file")
-                }
-            }
+            try Self.check(name, in: folder, replacing: isReplacing)
             try self.init(
                 in: try Self.open(folder, ".", OpenFlags.directory), name: name, isReplacing: isReplacing)
+        }
+    }
+
+    /// Prepares a file in an open folder, which the caller keeps open as long as this value. So many files take one
+    /// descriptor each.
+    ///
+    /// - Parameters:
+    ///   - name: the name that the file gets when it is committed.
+    ///   - folder: the folder.
+    ///   - isReplacing: whether a regular file there is replaced by `commit`. No link is followed.
+    /// - Throws: as for a path.
+    package init(
+        _ name: FilePath, inLentFolder folder: FileDescriptor, replacing isReplacing: Bool = false
+    ) throws(VaultError) {
+        try Self.check(name, in: folder, replacing: isReplacing)
+        try self.init(in: folder, name: name, isReplacing: isReplacing, isFolderLent: true)
+    }
+
+    private static func check(
+        _ name: FilePath, in folder: FileDescriptor, replacing isReplacing: Bool
+    ) throws(VaultError) {
+        try refuseTemporaryName(name)
+        guard let status = try standing(SystemCalls.current.statusAt(folder.rawValue, name, false)) else { return }
+        guard isReplacing else { throw exists }
+        guard status.kind == .regular else {
+            throw VaultError(.outputNotReplaceable, "the name belongs to something that is not a regular file")
         }
     }
 
@@ -140,14 +162,16 @@ public struct OutputFile: ~Copyable, Sendable {
     }
 
     private init(
-        in folder: FileDescriptor, name: FilePath, isReplacing: Bool, reserved: FilePath? = nil
+        in folder: FileDescriptor, name: FilePath, isReplacing: Bool, reserved: FilePath? = nil,
+        isFolderLent: Bool = false
     ) throws(VaultError) {
         do throws(VaultError) {
             (descriptor, temporary) = try Self.create(in: folder, reserved)
         } catch {
-            folder.closeQuietly()
+            if !isFolderLent { folder.closeQuietly() }
             throw error
         }
+        self.isFolderLent = isFolderLent
         self.folder = folder
         self.name = name
         self.isReplacing = isReplacing
@@ -160,7 +184,7 @@ public struct OutputFile: ~Copyable, Sendable {
         }
         if !isHandedOver {
             descriptor.closeQuietly()
-            folder.closeQuietly()
+            if !isFolderLent { folder.closeQuietly() }
         }
     }
 

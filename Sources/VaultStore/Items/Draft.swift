@@ -114,7 +114,7 @@ struct Draft {
         standing = try Standing(name, file, in: folder.items, by: opener)
         try standing.check(condition)
         protection = try standing.protection(asked, maySet: maySet)
-        pending = PendingFile(try OutputFile(at: .name(file, in: folder.items), replacing: true))
+        pending = PendingFile(try OutputFile(file, inLentFolder: folder.items, replacing: true), in: folder)
     }
 
     /// Gives the item its name. The caller holds the lock of the store.

@@ -75,7 +75,8 @@ final class PendingFile: Sendable {
 
     private let state: Mutex<State>
 
-    init(_ file: consuming OutputFile) {
+    init(_ file: consuming OutputFile, in folder: StoreFolder) {
+        self.folder = folder
         state = Mutex(State(file: consume file))
     }
 
@@ -89,11 +90,15 @@ final class PendingFile: Sendable {
     }
 
     func sync() throws {
+    /// Keeps the folder open that the file is in.
+    private let folder: StoreFolder
         try state.withLock { state in
             guard state.file != nil else { throw Self.isOver }
             try state.file?.descriptor.synchronizeFile()
         }
     }
+    deinit { drop() }
+
 
     /// Gives the file its name.
     func appear(replacing isReplacing: Bool) throws {
