@@ -11,14 +11,22 @@ extension StoreGroup {
     ///   - account: 1 to 255 bytes.
     ///   - unlockers: what unlocks the other classes, as in ``VaultStore/create(at:device:unlockers:)``.
     /// - Returns: the store, sealed.
-    /// - Throws: ``StoreError`` with `storeExists` if the account has a store, and `invalidName`; `VaultError` with
+    /// - Throws: ``StoreError`` with `storeExists` if the account has a store, `invalidName`, and
+    ///   `noSuchAccount` if another program has erased the account meanwhile; `VaultError` with
     ///   `invalidArgument` if its shard has no room for another line; what changing a keyring and making a store throw.
     public func createStore(of account: String, unlockers: [Recipient] = []) throws -> VaultStore {
         let lines = try lines(of: account)
         // What an erasure that was interrupted has left.
         for place in lines.erased { try Self.finishErasure(place) }
         let device = try lines.device ?? addLine(lines.now)
-        return try VaultStore.create(at: lines.now.store, device: device, unlockers: unlockers)
+        let made = Result { try VaultStore.create(at: lines.now.store, device: device, unlockers: unlockers) }
+        // Another program may have erased the account, and seen no store to wipe. Then nobody has the key of this one.
+        let keyring = try Keyring.open(at: lines.now.shard, unlocking: keys)
+        guard keyring.entries.contains(where: { $0.name == lines.now.name && $0.isKey }) else {
+            try Self.finishErasure(lines.now)
+            throw StoreError.noSuchAccount
+        }
+        return try made.get()
     }
 
     private func addLine(_ place: Place) throws -> SymmetricKey {

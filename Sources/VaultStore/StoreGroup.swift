@@ -5,7 +5,7 @@ import VaultFormat
 public import VaultStream
 import VaultSystem
 
-/// A folder with the stores of many accounts (Spec, E.9). Each account has a store of its own, whose device key is in the
+/// A folder with the stores of many accounts (Spec, E.10). Each account has a store of its own, whose device key is in the
 /// group. ``erase(_:)`` destroys that key, and so the account's items, whatever their number.
 ///
 ///     let group = try StoreGroup.open(at: folder, unlocking: KeySet(keys: [groupKey]))
@@ -46,7 +46,7 @@ public final class StoreGroup: Sendable {
     ///   - unlocker: the key that unlocks the shards. Keep it apart from the folder. With a single key, each erasure also
     ///     exchanges the unlock key of its shard.
     /// - Throws: ``StoreError`` with `storeExists` if there is a group or anything else; `VaultError` with `outputFailed`,
-    ///   and what making a keyring throws.
+    ///   `wrongKey` if an unfinished group has another key, and what making a keyring throws.
     public static func create(at path: FilePath, unlocker: SymmetricKey) throws -> StoreGroup {
         let groupKey = try SymmetricKey.generate()
         return try create(at: path, unlocker: unlocker, groupKey: groupKey, shards: Array(0..<shardCount))
@@ -67,6 +67,11 @@ public final class StoreGroup: Sendable {
         try root.makeFolder(storesFolder)
         try root.makeFolder(shardsFolder)
         guard try !exists(shard(0, of: path)) else { throw StoreError(.storeExists, "there is a group already") }
+        // With another key, some accounts would get lines that this key does not open.
+        for number in 1..<shardCount {
+            let shard = shard(number, of: path)
+            if try exists(shard) { _ = try Keyring.open(at: shard, unlocking: KeySet(keys: [unlocker])) }
+        }
         // The first shard comes last: it makes the group.
         for number in shards.reversed() where try !exists(shard(number, of: path)) {
             try make(shard(number, of: path), unlocker) { change in

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 import SystemPackage
 import Testing
 import VaultFile
@@ -102,6 +103,44 @@ import VaultTestSupport
             #expect(try item("4711") == "third")
         }
         #expect(disk.openCount == 0 && disk.deadlocks == 0)
+    }
+
+    @Test("a group that is not finished is finished with its own key alone") func anotherKey() throws {
+        let disk = ModelDisk(DiskState())
+        disk.during {
+            // It stopped before the first shard, which is made last.
+            #expect(throws: VaultError.self) {
+                try StoreGroup.create(
+                    at: Self.path, unlocker: testKey(0x37), groupKey: Self.groupKey, shards: [0x14, 0xFF])
+            }
+            #expect(throws: VaultError(.wrongKey, "")) { try Self.create() }
+        }
+        let isMade = try disk.during { try StoreGroup.exists(StoreGroup.shard(0, of: Self.path)) }
+        #expect(!isMade && disk.openCount == 0)
+    }
+
+    @Test("an account that is erased while its store is made has no store afterwards") func erasedMeanwhile() throws {
+        let disk = try disk()
+        try disk.during {
+            let group = try open()
+            let place = try group.lines(of: "4711").now
+            let system = SystemCalls.current
+            var calls = system
+            let isErased = Mutex(false)
+            // The line is there, and the folder of the store is not.
+            calls.makeFolderAt = { folder, path, mode in
+                let isFirst = isErased.withLock { exchange(&$0, with: true) == false }
+                if isFirst {
+                    SystemCalls.$current.withValue(system) { _ = try? group.erase("4711") }
+                }
+                return system.makeFolderAt(folder, path, mode)
+            }
+            let made = Result { try SystemCalls.$current.withValue(calls) { try group.createStore(of: "4711") } }
+            #expect(throws: StoreError.noSuchAccount) { try made.get() }
+            #expect(code { _ = try StoreFolder(at: place.store) } == .gone)
+            try add("4711", "again")
+            #expect(try item("4711") == "again")
+        }
     }
 
     @Test("a copy of the stores is useless after an erasure; a copy of the shard too is not") func backups() throws {
