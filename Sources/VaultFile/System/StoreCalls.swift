@@ -92,22 +92,24 @@ extension FileDescriptor {
         }
     }
 
-    /// Makes a folder in this one, with mode 0700, and makes its name durable.
+    /// Makes a folder in this one, with mode 0700, and makes its name durable. The name of a folder that is there is
+    /// made durable too: a program that made it may have been killed before that.
     ///
     /// - Returns: false if there is a folder already.
     /// - Throws: `outputFailed`.
     @discardableResult
     package func makeFolder(_ name: FilePath) throws(VaultError) -> Bool {
+        var isNew = true
         do {
             try retrying { SystemCalls.current.makeFolderAt(rawValue, name, 0o700) }
         } catch {
             guard error == .fileExists, case .success(let there) = SystemCalls.current.statusAt(rawValue, name, false),
                 there.kind == .folder
             else { throw VaultError(.outputFailed, "its folder cannot be made: \(error)", systemError: error) }
-            return false
+            isNew = false
         }
         try synchronizeFolder()
-        return true
+        return isNew
     }
 
     /// Gives a file of this folder another name, in another folder.

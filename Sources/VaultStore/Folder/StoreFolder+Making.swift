@@ -48,8 +48,7 @@ extension FileDescriptor {
         let parent = path.lexicallyNormalized().removingLastComponent()
         let around = try FileDescriptor.folder(parent.isEmpty ? "." : parent)
         defer { around.closeQuietly() }
-        // A program that made it may have been killed before its name was durable.
-        if try !around.makeFolder(FilePath(root: nil, [last])) { try around.synchronizeFolder() }
+        try around.makeFolder(FilePath(root: nil, [last]))
         return try FileDescriptor.folder(path)
     }
 }
