@@ -75,7 +75,7 @@ import VaultTestSupport
         defer { box.keep() }
         try box.open(unlocked: true).put("a", "one", .complete)
         let store = try box.open(state)
-        #expect(code { try store.put("a", "x", .always) } == .itemExists)
+        #expect(code { try store.put("a", "x", .always) } == .locked)
         #expect(code { try store.put("a", "x", .always, set: true) } == .locked)
         #expect(code { try store.put("a", "x", .always, if: .absent) } == .itemExists)
         #expect(try box.open(unlocked: true).text("a") == "one")

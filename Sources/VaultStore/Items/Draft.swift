@@ -54,14 +54,15 @@ enum Standing {
     ///   - maySet: whether the caller agrees to another class than the item has.
     /// - Throws: `protectionNeeded`, `itemExists`, `locked`; the reason why an item does not open.
     func protection(_ asked: ItemProtection?, maySet: Bool) throws -> ItemProtection {
-        let other = StoreError(.itemExists, "the item has another class")
         switch self {
         case .nothing:
             guard let asked else { throw StoreError(.protectionNeeded, "a new item needs a class") }
             return asked
         case .open(_, let present, _):
             // Otherwise a program that names the wrong class by mistake would weaken an item.
-            guard asked == nil || asked == present || maySet else { throw other }
+            guard asked == nil || asked == present || maySet else {
+                throw StoreError(.itemExists, "the item has another class")
+            }
             return asked ?? present
         case .closed(_, _, let error as StoreError) where error.code == .locked:
             if error.protection == .unlessOpen {
@@ -71,12 +72,26 @@ enum Standing {
                 // Who cannot read it may still write it.
                 if asked == .unlessOpen { return asked }
             }
-            guard let asked, asked != error.protection, !maySet else { throw error }
-            throw other
+            // Its class is not certain: a sealed program does not know the keys of the keybag. So it is not `itemExists`,
+            // after which a person may remove the item.
+            throw error
         case .closed(_, _, let error):
-            guard let asked, maySet else { throw error }
+            // Nobody reads what is damaged. For another reason, such as keys that have changed, others may read it, and it
+            // may have a stronger class.
+            guard let asked, maySet, Self.isDamage(error) else { throw error }
             return asked
         }
+    }
+
+    private static let damage: Set<VaultError.Code> = [
+        .notVaultfile, .headerDamaged, .headerMalformed, .headerForged, .copiesDisagree, .copiesConflict,
+        .unexpectedState, .recordDamaged, .manifestMalformed, .manifestMismatch, .contentMismatch, .packingMalformed,
+        .paddingNotZero, .indexMismatch, .footerDamaged, .truncated, .trailingData,
+    ]
+
+    private static func isDamage(_ error: any Error) -> Bool {
+        if let error = error as? StoreError { return error.code == .storeForged }
+        return (error as? VaultError).map { damage.contains($0.code) } ?? false
     }
 }
 
