@@ -38,6 +38,12 @@ struct AvailableKeys: Sendable {
     ) {
         let keys = keybag.keys.filter { protections.contains($0.protection) }
         take(keys)
+        // The IDs of all keys: an item with a new key must not look damaged because its class is locked.
+        let others = keybag.keys.filter { !protections.contains($0.protection) }
+        let named = Set(others.map(\.protection))
+        classes = classes.filter { !named.contains($0.value) || all[$0.key] != nil }
+        for key in others { classes[key.key.id] = key.protection }
+        if named.contains(.unlessOpen) { keybagPublics = Set(keybag.identities.map(\.identity.publicKey)) }
         if keys.contains(where: { $0.protection == .unlessOpen }) {
             openers = keybag.identities.map(\.identity)
             keybagPublics = Set(openers.map(\.publicKey))
