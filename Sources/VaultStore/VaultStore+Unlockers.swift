@@ -23,7 +23,7 @@ extension VaultStore {
         try folder.requireKeybag()
         return try folder.naming {
             try keybagPair.changeUnlockers(
-                at: folder.place(StoreFolder.keybag), change, unlocking: keys, naming: $0)
+                at: folder.placeOfPair(StoreFolder.keybag), change, unlocking: keys, naming: $0)
         }
     }
 
@@ -72,7 +72,7 @@ extension VaultStore {
         _ pair: SecretPair, _ name: FilePath, of folder: StoreFolder, _ keys: any KeyProvider, _ unlockers: [Recipient]
     ) throws -> Keyring.Traces {
         try folder.naming {
-            try pair.renew(at: folder.place(name), unlocking: keys, with: unlockers, naming: $0)
+            try pair.renew(at: folder.placeOfPair(name), unlocking: keys, with: unlockers, naming: $0)
         }
     }
 

@@ -65,7 +65,7 @@ public final class VaultStore: Sendable {
     ///   `inputFailed` if the files of the store cannot be read, and what opening a keyring throws.
     public static func open(at path: FilePath, device: SymmetricKey) throws -> VaultStore {
         let folder = try StoreFolder(at: path)
-        return try cardPair.open(at: folder.place(StoreFolder.card), unlocking: KeySet(keys: [device])) {
+        return try cardPair.open(at: folder.placeOfPair(StoreFolder.card), unlocking: KeySet(keys: [device])) {
             VaultStore(folder, try StoreCard(parsing: $0), of: $1)
         }
     }
@@ -121,7 +121,7 @@ public final class VaultStore: Sendable {
     }
 
     static func openKeybag(_ folder: StoreFolder, _ keys: any KeyProvider) throws -> (StoreKeybag, FileSource) {
-        try keybagPair.open(at: folder.place(StoreFolder.keybag), unlocking: keys) {
+        try keybagPair.open(at: folder.placeOfPair(StoreFolder.keybag), unlocking: keys) {
             (try StoreKeybag(parsing: $0), $1)
         }
     }

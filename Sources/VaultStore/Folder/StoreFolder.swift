@@ -45,6 +45,17 @@ final class StoreFolder: Sendable {
     /// The path of a file of the store.
     func place(_ name: FilePath) -> FilePath { path.appending(name.components) }
 
+    /// The path of the card or the keybag.
+    ///
+    /// - Throws: `inputFailed` if it or its unlock file is a link. A file that a link leads to does not have its name in
+    ///   the folder: the keys would count as changed at each look, and a wipe would not overwrite them.
+    func placeOfPair(_ name: FilePath) throws(VaultError) -> FilePath {
+        for file in [name, Keyring.unlockKeyPath(of: name)] where try root.status(of: file)?.kind == .link {
+            throw VaultError(.inputFailed, "its file \(file) is a link")
+        }
+        return place(name)
+    }
+
     /// Refuses a store that was wiped, or whose wipe has begun.
     func refuseGone() throws { try Self.refuseGone(root) }
 
@@ -153,7 +164,7 @@ final class StoreFolder: Sendable {
         var source: FileSource?
         func look() { source = try? FileSource(at: .name(name, in: root)) }
         let done = try naming(if: check, then: look) { naming in
-            try pair.change(at: place(name), unlocking: keys, naming: naming) { text, new in
+            try pair.change(at: placeOfPair(name), unlocking: keys, naming: naming) { text, new in
                 look()
                 return try body(text, &new)
             }
