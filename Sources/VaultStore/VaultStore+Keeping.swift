@@ -44,13 +44,14 @@ extension VaultStore {
         guard try kept(.complete).digest() == digest else {
             throw VaultError(.inUse, "another program is changing what unlocks the store")
         }
-        try finishUnlocking([keybag], of: source, since: before)
+        // Kept first: after an error the store is as it was.
         do {
             for (name, classes) in Self.keptTogether.reversed() {
                 try kept(name).keep(
                     keybag.encoded(of: classes), digest,
                     seconds: name == .complete ? UInt32(clamping: time.components.seconds) : nil)
             }
+            try finishUnlocking([keybag], of: source, since: before)
         } catch {
             for (name, _) in Self.keptTogether { kept(name).drop() }
             throw error

@@ -124,6 +124,8 @@ import VaultTestSupport
             let store = try made.open()
             #expect(throws: VaultError.self) { try store.unlock(with: owner, keepingFor: .seconds(900)) }
             #expect(system.kept.isEmpty)
+            // After an error the state is what it was.
+            #expect(store.state == .sealed && readable(store) == [.always])
         }
         made.keep()
     }
