@@ -1,3 +1,4 @@
+import Synchronization
 import SystemPackage
 import VaultFile
 import VaultFormat
@@ -59,7 +60,8 @@ extension VaultStore {
     ) throws -> Draft {
         let name = try ItemName(name)
         try folder.refuseGone()
-        return try Draft(name, protection, maySet: maySet, if: condition, in: folder, by: opener)
+        let lockCount = changes.withLock { $0.lockCount }
+        return try Draft(name, protection, maySet: maySet, if: condition, in: folder, by: opener, since: lockCount)
     }
 
     /// Encrypts a content into the file of a draft.
@@ -97,7 +99,8 @@ extension VaultStore {
         throw draft.protection == .unlessOpen ? StoreError.noPublicKey : StoreError.locked(draft.protection)
     }
 
-    /// Gives an item its name, unless its class was locked meanwhile: nothing may appear after that.
+    /// Gives an item its name, unless its class was locked meanwhile: nothing may appear after that. `lock` does not wait
+    /// for a disk, so an item whose rename has begun may still appear.
     ///
     /// - Parameters:
     ///   - check: called under the lock of the store before the item has its name.
@@ -118,7 +121,9 @@ extension VaultStore {
 
     /// - Returns: false if something else has the name than when it was judged.
     private func appearOnce(_ draft: Draft) throws -> Bool {
-        guard canWrite(draft.protection) else { throw StoreError.locked(draft.protection) }
+        // A lock that was followed by an unlock has ended the write, too.
+        let wasLocked = draft.protection == .complete && changes.withLock { $0.lockCount } != draft.lockCount
+        guard canWrite(draft.protection), !wasLocked else { throw StoreError.locked(draft.protection) }
         return try draft.appear(in: folder)
     }
 

@@ -113,15 +113,18 @@ struct Draft {
     private(set) var standing: Standing
     /// What the key of its class slot was read from.
     var origin: KeyFile?
+    /// How often the store had been locked when the write began.
+    let lockCount: Int
     private let asked: ItemProtection?
     private let maySet: Bool
     private let condition: WriteCondition
 
     init(
         _ name: ItemName, _ asked: ItemProtection?, maySet: Bool, if condition: WriteCondition, in folder: StoreFolder,
-        by opener: ItemOpener
+        by opener: ItemOpener, since lockCount: Int
     ) throws {
         self.name = name
+        self.lockCount = lockCount
         self.asked = asked
         self.maySet = maySet
         self.condition = condition
