@@ -139,14 +139,16 @@ extension VaultStore {
     public func remove(_ name: String, if condition: WriteCondition = .any) throws {
         let name = try ItemName(name)
         let file = name.file(card.index)
-        try folder.withLock {
-            guard try folder.items.status(of: file) != nil else { throw StoreError.noSuchItem }
+        let isThere = try folder.withLock {
+            guard try folder.items.status(of: file) != nil else { return false }
             try condition.check(isThere: true) {
                 try StoreItem.Version(claimedBy: FoundItem.source(file, in: folder.items))
             }
-            try folder.items.remove(file)
+            return try folder.items.remove(file)
         }
+        // Also if there is none: an earlier removal may have failed here.
         try folder.syncItems()
+        guard isThere else { throw StoreError.noSuchItem }
     }
 
     // MARK: Many at once
