@@ -90,7 +90,7 @@ private final class Writing: Sendable {
 
     /// Drops the keys, and the file unless it has its name.
     func end() {
-        writer.revoke()
+        writer.end()
         handles.remove([entry])
         draft.pending.drop()
     }

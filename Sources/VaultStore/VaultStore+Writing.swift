@@ -68,7 +68,7 @@ extension VaultStore {
     func fill(_ draft: inout Draft, _ body: (ItemWriter) throws -> Void) throws -> StoreItem {
         let (writer, version, entry) = try writer(&draft)
         defer {
-            writer.revoke()
+            writer.end()
             handles.remove([entry])
         }
         try body(writer)

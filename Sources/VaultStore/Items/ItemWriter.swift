@@ -12,6 +12,7 @@ public final class ItemWriter: Revocable {
     private struct State: ~Copyable {
         var writer: VaultWriter?
         var length: UInt64 = 0
+        var isOver = false
     }
 
     let protection: ItemProtection
@@ -25,6 +26,19 @@ public final class ItemWriter: Revocable {
     }
 
     func revoke() { state.withLock { $0.writer = nil } }
+
+    /// Drops the keys, because the writing is over.
+    func end() {
+        state.withLock { state in
+            state.isOver = state.isOver || state.writer != nil
+            state.writer = nil
+        }
+    }
+
+    private static func error(_ state: borrowing State, _ protection: ItemProtection) -> any Error {
+        state.isOver
+            ? VaultError(.invalidArgument, "the writer of the item has ended") : StoreError.locked(protection)
+    }
 
     /// Encrypts the next bytes of the content.
     ///
@@ -45,7 +59,7 @@ public final class ItemWriter: Revocable {
         // Written outside: a disk that hangs must not delay the lock of the store.
         var sealed: [UInt8] = []
         try state.withLock { state in
-            guard state.writer != nil else { throw StoreError.locked(protection) }
+            guard state.writer != nil else { throw Self.error(state, protection) }
             try state.writer?.write(piece) { sealed.append($0) }
             state.length += UInt64(piece.count)
         }
@@ -58,7 +72,8 @@ public final class ItemWriter: Revocable {
     func finish() throws -> UInt64 {
         var sealed: [UInt8] = []
         let length = try state.withLock { state in
-            guard let writer = state.writer.take() else { throw StoreError.locked(protection) }
+            guard let writer = state.writer.take() else { throw Self.error(state, protection) }
+            state.isOver = true
             try writer.finish { sealed.append($0) }
             return state.length
         }
