@@ -57,7 +57,7 @@ final class ItemKeys: Revocable {
         }
     }
 
-    /// The most bytes that are decrypted while `revoke` waits.
+    /// The bytes that are decrypted while `revoke` waits. A larger chunk, of at most 8 MiB, is decrypted as a whole.
     private static let pieceBytes: UInt64 = 512 << 10
 
     /// Lends a range, piece by piece. While the disk is read and `sink` runs, the keys are not held.
@@ -68,7 +68,8 @@ final class ItemKeys: Revocable {
         while start < range.upperBound {
             guard let layout = try layoutIfUnpacked() else {
                 let piece = start..<min(start + Self.pieceBytes, range.upperBound)
-                let bytes = try packedBytes(piece)
+                var bytes = try packedBytes(piece)
+                defer { Self.wipe(&bytes) }
                 try sink(bytes.span)
                 start = piece.upperBound
                 continue
@@ -79,6 +80,11 @@ final class ItemKeys: Revocable {
             try readRecords(piece, layout, of: source, to: sink)
             start = piece.upperBound
         }
+    }
+
+    /// Overwrites what was decrypted: a token that was read into guarded memory must not stay in memory that is freed.
+    private static func wipe(_ bytes: inout [UInt8]) {
+        for index in bytes.indices { bytes[index] = 0 }
     }
 
     private func layoutIfUnpacked() throws -> ContainerLayout? {
@@ -107,6 +113,7 @@ final class ItemKeys: Revocable {
         guard let first = places.first, let last = places.last else { return }
         let count = Int(last.end - first.offset)
         var bytes = try source.bytes(at: first.offset, count: count)
+        defer { Self.wipe(&bytes) }
         guard bytes.count == count else {
             throw VaultError(.truncated, "the file has become shorter", offset: first.offset)
         }
