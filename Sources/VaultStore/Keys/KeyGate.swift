@@ -131,7 +131,7 @@ extension AvailableKeys: KeyProvider {
     func identities() -> [Identity] { openers }
 }
 
-/// Lends the keys of the classes, for one computation at a time, so that none is in use when `replace` returns.
+/// Lends the keys of the classes, for one computation at a time, so that none is in use when `change` returns.
 ///
 /// A key that a thread holds cannot be wiped. So keys are used only inside `withKeys`, and no disk is read or written
 /// there: a disk that hangs must not delay the lock of a store. There is one copy of the table for each processor, so
