@@ -188,9 +188,9 @@ extension VaultStore {
             place = FilePath("\(file.string).\(number)")
         }
         try lost.synchronizeFolder()
+        try check()
         try folder.items.remove(file)
         try folder.syncItems()
         return place
     }
 }
-        try check()

@@ -121,26 +121,28 @@ import VaultTestSupport
 
     @Test("an account that is erased while its store is made has no store afterwards") func erasedMeanwhile() throws {
         let disk = try disk()
-        try disk.during {
-            let group = try open()
-            let place = try group.lines(of: "4711").now
-            let system = SystemCalls.current
-            var calls = system
-            let isErased = Mutex(false)
-            // The line is there, and the folder of the store is not.
-            calls.makeFolderAt = { folder, path, mode in
-                let isFirst = isErased.withLock { exchange(&$0, with: true) == false }
-                if isFirst {
-                    SystemCalls.$current.withValue(system) { _ = try? group.erase("4711") }
-                }
-                return system.makeFolderAt(folder, path, mode)
+        try disk.during { try eraseWhileTheStoreIsMade() }
+    }
+
+    private func eraseWhileTheStoreIsMade() throws {
+        let group = try open()
+        let place = try group.lines(of: "4711").now
+        let system = SystemCalls.current
+        var calls = system
+        let isErased = Mutex(false)
+        // The line is there, and the folder of the store is not.
+        calls.makeFolderAt = { folder, path, mode in
+            let isFirst = isErased.withLock { exchange(&$0, with: true) == false }
+            if isFirst {
+                SystemCalls.$current.withValue(system) { _ = try? group.erase("4711") }
             }
-            let made = Result { try SystemCalls.$current.withValue(calls) { try group.createStore(of: "4711") } }
-            #expect(throws: StoreError.noSuchAccount) { try made.get() }
-            #expect(code { _ = try StoreFolder(at: place.store) } == .gone)
-            try add("4711", "again")
-            #expect(try item("4711") == "again")
+            return system.makeFolderAt(folder, path, mode)
         }
+        let made = Result { try SystemCalls.$current.withValue(calls) { try group.createStore(of: "4711") } }
+        #expect(throws: StoreError.noSuchAccount) { try made.get() }
+        #expect(code { _ = try StoreFolder(at: place.store) } == .gone)
+        try add("4711", "again")
+        #expect(try item("4711") == "again")
     }
 
     @Test("a copy of the stores is useless after an erasure; a copy of the shard too is not") func backups() throws {

@@ -89,11 +89,15 @@ final class PendingFile: Sendable {
     }
 
     private let state: Mutex<State>
+    /// Keeps the folder open that the file is in.
+    private let folder: StoreFolder
 
     init(_ file: consuming OutputFile, in folder: StoreFolder) {
         self.folder = folder
         state = Mutex(State(file: consume file))
     }
+
+    deinit { drop() }
 
     private static let isOver = VaultError(.invalidArgument, "the writer of the item has ended")
 
@@ -105,15 +109,11 @@ final class PendingFile: Sendable {
     }
 
     func sync() throws {
-    /// Keeps the folder open that the file is in.
-    private let folder: StoreFolder
         try state.withLock { state in
             guard state.file != nil else { throw Self.isOver }
             try state.file?.descriptor.synchronizeFile()
         }
     }
-    deinit { drop() }
-
 
     /// Gives the file its name.
     func appear(replacing isReplacing: Bool) throws {
