@@ -2,16 +2,6 @@ public import SystemPackage
 public import VaultFormat
 public import VaultStream
 
-/// The result of a detach; after a dry run, what would be done.
-public struct Detachment: Hashable, Sendable {
-    /// The path of the header file.
-    public let headerFile: FilePath
-    /// The header file; nil if the container was detached already and opened without it.
-    public let header: HeaderSummary?
-    /// What became of the body.
-    public let rotation: Rotation
-}
-
 extension Vault {
     /// Moves the slots of a container to a header file (DET-8). Afterwards nobody opens the container without it: keep it
     /// as safe as the container, and make a copy of it. A person who lost all header files has lost the contents; to
@@ -114,11 +104,7 @@ extension Vault {
     ///   - commitment: that of the container.
     /// - Throws: `VaultError` with `inputFailed` if the links cannot be followed.
     public static func headerFilePath(of path: FilePath, commitment: [UInt8]) throws(VaultError) -> FilePath {
-        do {
-            return try path.followingLinks().appendingName(HeaderFile.nameEnding(commitment))
-        } catch {
-            throw VaultError(.inputFailed, "its path cannot be followed: \(error)", systemError: error)
-        }
+        try path.headerFile(commitment)
     }
 
     /// Opens a container, and if it is detached, with the header file that has the name for it (DET-4).
@@ -147,23 +133,6 @@ extension Vault {
             let isOfSlots = [.wrongKey, .headerDetached, .limitExceeded, .pluginFailed].contains(error.code)
             guard isOfSlots else { throw error }
             return try body(found)
-        }
-    }
-}
-
-extension FilePlace {
-    /// The header file that is there under the name for this container; nil if there is none.
-    fileprivate func headerFile(_ commitment: [UInt8]) -> FilePlace? {
-        switch self {
-        case .path(let path):
-            guard let header = try? Vault.headerFilePath(of: path, commitment: commitment),
-                (try? header.status()) != nil
-            else { return nil }
-            return .path(header)
-        case .name(let name, in: let folder):
-            let header = name.appendingName(HeaderFile.nameEnding(commitment))
-            guard case .success = SystemCalls.current.statusAt(folder.rawValue, header, false) else { return nil }
-            return .name(header, in: folder)
         }
     }
 }

@@ -108,4 +108,30 @@ extension FilePath {
     func appendingName(_ text: String) -> FilePath {
         FilePath(bytes: bytes + [UInt8](text.utf8))
     }
+
+    /// Where a program looks for the header file of the container that is here (DET-4).
+    func headerFile(_ commitment: [UInt8]) throws(VaultError) -> FilePath {
+        do {
+            return try followingLinks().appendingName(HeaderFile.nameEnding(commitment))
+        } catch {
+            throw VaultError(.inputFailed, "its path cannot be followed: \(error)", systemError: error)
+        }
+    }
+}
+
+extension FilePlace {
+    /// The header file that is there under the name for this container; nil if there is none.
+    func headerFile(_ commitment: [UInt8]) -> FilePlace? {
+        switch self {
+        case .path(let path):
+            guard let header = try? path.headerFile(commitment),
+                (try? header.status()) != nil
+            else { return nil }
+            return .path(header)
+        case .name(let name, in: let folder):
+            let header = name.appendingName(HeaderFile.nameEnding(commitment))
+            guard case .success = SystemCalls.current.statusAt(folder.rawValue, header, false) else { return nil }
+            return .name(header, in: folder)
+        }
+    }
 }

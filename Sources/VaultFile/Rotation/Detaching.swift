@@ -1,6 +1,16 @@
-import SystemPackage
-import VaultFormat
+public import SystemPackage
+public import VaultFormat
 import VaultStream
+
+/// The result of a detach; after a dry run, what would be done.
+public struct Detachment: Hashable, Sendable {
+    /// The path of the header file.
+    public let headerFile: FilePath
+    /// The header file; nil if the container was detached already and opened without it.
+    public let header: HeaderSummary?
+    /// What became of the body.
+    public let rotation: Rotation
+}
 
 /// Moves the slots of a container to a header file (DET-8).
 struct Detaching {
@@ -54,7 +64,7 @@ struct Detaching {
     private func place(_ source: FileSource) throws -> FilePath? {
         if let headerFile { return headerFile }
         guard let commitment = try ContainerEnds(reading: source).commitment else { return nil }
-        return try Vault.headerFilePath(of: path, commitment: commitment)
+        return try path.headerFile(commitment)
     }
 
     /// Opens the body, with the header file that is there if an intact copy is detached.

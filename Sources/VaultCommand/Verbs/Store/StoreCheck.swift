@@ -16,9 +16,9 @@ extension StoreVerbs {
                 --repair moves items that are not under their own name to the folder lost, under the name of their \
                 file, and removes the unfinished files that killed runs have left. In an unlocked store it encrypts \
                 items again that have lost their label, and those of the class unless-open that were written without \
-                 unlocking: from then on the key of the class opens them. An item with keys that others have added \
-                 is left as it is. An item that is damaged stays where it is: restore it from a backup, or remove it \
-                 and put it again.
+                unlocking: from then on the key of the class opens them. An item with keys that others have added \
+                is left as it is. An item that is damaged stays where it is: restore it from a backup, or remove it \
+                and put it again.
                 """)
 
         static var help: String {
