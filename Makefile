@@ -42,7 +42,7 @@ install = if command -v dpkg >/dev/null && ! dpkg -s $(1) >/dev/null 2>&1; then 
     $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1); \
 fi
 
-.PHONY: all build static libsodium library library-check library-install library-uninstall python python-check demo test check pages recipes test-more crash faults timing mutants sanitize \
+.PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python python-check demo test check pages recipes test-more crash faults timing mutants sanitize \
     sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint docs outside examples reference \
     vectors man completions install uninstall dependencies clean
 
@@ -81,6 +81,10 @@ library-check: library
 	@$(call install,valgrind)
 	$(PYTHON) Tests/C/check-library.py $(SWIFTC) $(LIBRARY)
 	CLANG=$(CLANG) Tests/C/run.sh $(LIBRARY)
+
+# Pieces of 64 KiB through C, beside the same through Swift.
+library-bench: library
+	$(PYTHON) Benchmarks/library/compare.py $(SWIFTC) $(LIBRARY)
 
 # Copies what `make library` made, so that root needs no Swift.
 library-install:
