@@ -1,6 +1,5 @@
 #if canImport(VaultC)
 import VaultC
-import VaultTestSupport
 
 /// A program that calls the C library in any order, with any handles, pieces of memory and numbers. Each call must give
 /// an error or a result, write only into the memory that it was given, and leave nothing behind.
@@ -17,27 +16,27 @@ enum LibraryTarget: FuzzTarget {
 }
 
 /// The state of a program of C.
-private struct Caller {
+@safe private struct Caller {
     private static let key = [UInt8](repeating: 7, count: 32)
-    private static let kinds: [(OpaquePointer?) -> Void] = [
+    private static let kinds: [@Sendable (OpaquePointer?) -> Void] = unsafe [
         errorFree, dataFree, optionsFree, keysFree, recipientsFree, readerFree, encryptorFree, decryptorFree,
         keyringFree, changeFree, writerFree,
     ]
     private static let mostSteps = 64
 
     private var rest: ArraySlice<UInt8>
-    private var handles: [OpaquePointer?] = [nil]
+    private var handles: [OpaquePointer?] = unsafe [nil]
     private var container: [UInt8] = []
 
     init(_ input: [UInt8]) throws {
         rest = input[...]
-        let recipients = try made { unsafe recipientsNew(&$0) }
-        try expectNone(unsafe recipientsAddKey(recipients, Self.key, 32))
+        let recipients = unsafe try made { unsafe recipientsNew(&$0) }
+        unsafe try expectNone(unsafe recipientsAddKey(recipients, Self.key, 32))
         let plain = (0..<5000).map { UInt8(truncatingIfNeeded: $0 >> 3) }
-        let sealed = try made { unsafe VaultC.encrypt(plain, 5000, recipients, nil, &$0) }
+        let sealed = unsafe try made { unsafe VaultC.encrypt(plain, 5000, recipients, nil, &$0) }
         container = try unsafe bytes(of: sealed)
-        let keys = try made { unsafe keysNew(&$0) }
-        try expectNone(unsafe keysAddKey(keys, Self.key, 32))
+        let keys = unsafe try made { unsafe keysNew(&$0) }
+        unsafe try expectNone(unsafe keysAddKey(keys, Self.key, 32))
         unsafe handles += [recipients, keys, sealed]
     }
 
@@ -50,66 +49,68 @@ private struct Caller {
     }
 
     mutating func freeAll() {
-        for index in handles.indices { for free in Self.kinds { unsafe free(handles[index]) } }
+        for index in handles.indices {
+            Self.kinds.indices.forEach { unsafe Self.kinds[$0](handles[index]) }
+        }
     }
 
     private mutating func step(_ step: UInt8) throws {
         switch step % 26 {
-        case 0: try keep { unsafe optionsNew(&$0) }
+        case 0: unsafe try keep { unsafe optionsNew(&$0) }
         case 1:
             let value = Int64(bitPattern: number()) >> Int64(byte() & 63)
-            try check(unsafe optionsSetNumber(handle(), Int32(byte()), value))
-        case 2: try check(unsafe optionsSetBytes(handle(), Int32(byte() % 6), piece(), UInt(last)))
-        case 3: try keep { unsafe keysNew(&$0) }
-        case 4: try check(unsafe keysAddKey(handle(), piece(), UInt(last)))
-        case 5: try check(unsafe keysAddIdentities(handle(), piece(), UInt(last)))
-        case 6: try keep { unsafe recipientsNew(&$0) }
-        case 7: try check(unsafe recipientsAddKey(handle(), Self.key, 32))
-        case 8: try check(unsafe recipientsAddPublicKeys(handle(), piece(), UInt(last), byte() & 1 == 0))
+            unsafe try check(unsafe optionsSetNumber(handle(), Int32(byte()), value))
+        case 2: unsafe try check(unsafe optionsSetBytes(handle(), Int32(byte() % 6), piece(), UInt(last)))
+        case 3: unsafe try keep { unsafe keysNew(&$0) }
+        case 4: unsafe try check(unsafe keysAddKey(handle(), piece(), UInt(last)))
+        case 5: unsafe try check(unsafe keysAddIdentities(handle(), piece(), UInt(last)))
+        case 6: unsafe try keep { unsafe recipientsNew(&$0) }
+        case 7: unsafe try check(unsafe recipientsAddKey(handle(), Self.key, 32))
+        case 8: unsafe try check(unsafe recipientsAddPublicKeys(handle(), piece(), UInt(last), byte() & 1 == 0))
         case 9:
             var changed = container
             for _ in 0..<byte() % 3 { changed[Int(number() % UInt64(changed.count))] ^= byte() }
             let (keys, options) = unsafe (handle(), handle())
-            try keep { unsafe readerOpenMemory(changed, UInt(changed.count), keys, options, &$0) }
+            unsafe try keep { unsafe readerOpenMemory(changed, UInt(changed.count), keys, options, &$0) }
         case 10:
             let (reader, offset) = unsafe (handle(), number() >> UInt64(byte() & 63))
-            try output { buffer, capacity, _ in unsafe readerRead(reader, offset, buffer, capacity) }
-        case 11: try report { unsafe readerInfo($0, &$1) }
-        case 12: try report { unsafe readerDamage($0, nil, &$1) }
+            unsafe try output { buffer, capacity, _ in unsafe readerRead(reader, offset, buffer, capacity) }
+        case 11: unsafe try report { unsafe readerInfo($0, &$1) }
+        case 12: unsafe try report { unsafe readerDamage($0, nil, &$1) }
         case 13:
             let text = piece()
-            try keep { unsafe inspectMemory(text, UInt(text.count), &$0) }
+            unsafe try keep { unsafe inspectMemory(text, UInt(text.count), &$0) }
         case 14:
             let (text, recipients, options) = unsafe (piece(), handle(), handle())
-            try keep { unsafe VaultC.encrypt(text, UInt(text.count), recipients, options, &$0) }
+            unsafe try keep { unsafe VaultC.encrypt(text, UInt(text.count), recipients, options, &$0) }
         case 15:
             let (keys, options) = unsafe (handle(), handle())
             let given = byte() & 1 == 0 ? container : piece()
-            try keep { unsafe VaultC.decrypt(given, UInt(given.count), keys, options, &$0) }
+            unsafe try keep { unsafe VaultC.decrypt(given, UInt(given.count), keys, options, &$0) }
         case 16:
             let (recipients, options) = unsafe (handle(), handle())
-            try keep { unsafe encryptorNew(recipients, options, &$0) }
+            unsafe try keep { unsafe encryptorNew(recipients, options, &$0) }
         case 17:
             let (encryptor, text) = unsafe (handle(), piece())
-            try output { unsafe encryptorUpdate(encryptor, text, UInt(text.count), $0, $1, $2) }
-        case 18: try check(unsafe byte() & 1 == 0 ? encryptorFinish(handle()) : decryptorFinish(handle()))
+            unsafe try output { unsafe encryptorUpdate(encryptor, text, UInt(text.count), $0, $1, $2) }
+        case 18: unsafe try check(unsafe byte() & 1 == 0 ? encryptorFinish(handle()) : decryptorFinish(handle()))
         case 19:
             let (keys, options) = unsafe (handle(), handle())
-            try keep { unsafe decryptorNew(keys, options, &$0) }
+            unsafe try keep { unsafe decryptorNew(keys, options, &$0) }
         case 20:
             let decryptor = unsafe handle()
             let start = Int(number() % UInt64(container.count))
             let text = [UInt8](container[start...].prefix(Int(byte()) * 32))
-            try output { unsafe decryptorUpdate(decryptor, text, UInt(text.count), $0, $1, $2) }
+            unsafe try output { unsafe decryptorUpdate(decryptor, text, UInt(text.count), $0, $1, $2) }
         case 21: unsafe Self.kinds[Int(byte()) % Self.kinds.count](handle())
         case 22: _ = try unsafe bytes(of: handle())
-        case 23: try output { unsafe keyFile(Self.key, 32, $0, $1, $2) }
+        case 23: unsafe try output { unsafe keyFile(Self.key, 32, $0, $1, $2) }
         case 24:
             let text = piece()
-            try keep { unsafe identityRecipients(text, UInt(text.count), &$0) }
+            unsafe try keep { unsafe identityRecipients(text, UInt(text.count), &$0) }
         default:
-            try keep { unsafe changeNew(&$0) }
-            try check(unsafe changeAddRecipient(handle(), "name", piece(), UInt(last)))
+            unsafe try keep { unsafe changeNew(&$0) }
+            unsafe try check(unsafe changeAddRecipient(handle(), "name", piece(), UInt(last)))
         }
     }
 
@@ -143,12 +144,12 @@ private struct Caller {
         let error = unsafe call(&result)
         try require(unsafe (error == nil) != (result == nil), "there is an error and a result, or neither")
         unsafe handles.append(result)
-        try check(error)
+        unsafe try check(error)
     }
 
     private mutating func report(_ call: (OpaquePointer?, inout OpaquePointer?) -> OpaquePointer?) throws {
         let subject = unsafe handle()
-        try keep { unsafe call(subject, &$0) }
+        unsafe try keep { unsafe call(subject, &$0) }
     }
 
     /// Lends memory with a wall after it.
@@ -158,7 +159,7 @@ private struct Caller {
         let capacity = Int(byte()) * 40
         var memory = [UInt8](repeating: 0xA5, count: capacity + 64)
         var count: UInt = 0
-        try check(unsafe memory.withUnsafeMutableBytes { unsafe call($0.baseAddress, UInt(capacity), &count) })
+        unsafe try check(unsafe memory.withUnsafeMutableBytes { unsafe call($0.baseAddress, UInt(capacity), &count) })
         try require(count <= UInt(capacity), "it has written \(count) bytes of \(capacity)")
         try require(memory[capacity...].allSatisfy { $0 == 0xA5 }, "it has written behind its memory")
     }
@@ -178,7 +179,7 @@ private struct Caller {
 
     private func made(_ call: (inout OpaquePointer?) -> OpaquePointer?) throws -> OpaquePointer? {
         var result: OpaquePointer?
-        try expectNone(unsafe call(&result))
+        unsafe try expectNone(unsafe call(&result))
         return unsafe result
     }
 
