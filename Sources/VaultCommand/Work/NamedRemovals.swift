@@ -100,10 +100,13 @@ final class NamedRemovals: Sendable {
         }.sorted()
         if missing.passphrase { names.append("opens with the passphrase") }
         for name in names {
-            console.warn(.text("--remove"), "no slot \(name), so nothing was removed; \(Self.isNoError)", hint: .inspectSlots)
+            console.warn(
+                .text("--remove"), "no slot \(name), so nothing was removed; \(Self.isNoError)", hint: .inspectSlots)
         }
         for name in missing.people.map(\.name).sorted() {
-            console.warn(.text("--remove"), "no slot is that of \(name), so nothing was removed; \(Self.isNoError)", hint: .hiddenSlots)
+            console.warn(
+                .text("--remove"), "no slot is that of \(name), so nothing was removed; \(Self.isNoError)",
+                hint: .hiddenSlots)
         }
     }
 }

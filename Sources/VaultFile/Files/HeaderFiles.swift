@@ -1,6 +1,6 @@
-public import SystemPackage
+import SystemPackage
 import VaultFormat
-public import VaultStream
+import VaultStream
 internal import VaultSystem
 
 /// A header file that is locked while its container changes; or nothing, if the container has none.

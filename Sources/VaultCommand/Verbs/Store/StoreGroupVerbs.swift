@@ -152,7 +152,8 @@ extension GroupVerbs {
                 let shards = session.subject(of: "shards")
                 console.warn(of: traces, shards, shards, what: "the shard of this account", renew: .renewGroup)
             }
-            let line = "\(session.subject.escaped): the account \(name) \(traces == nil ? "was erased before" : "is erased")"
+            let what = traces == nil ? "was erased before" : "is erased"
+            let line = "\(session.subject.escaped): the account \(name) \(what)"
             return try console.give(session.report(), lines: [line], about: session.subject, done: "has erased it")
         }
     }
