@@ -49,8 +49,8 @@ enum LibraryTarget: FuzzTarget {
     }
 
     mutating func freeAll() {
-        for index in handles.indices {
-            Self.kinds.indices.forEach { unsafe Self.kinds[$0](handles[index]) }
+        for index in unsafe handles.indices {
+            unsafe Self.kinds.indices.forEach { unsafe Self.kinds[$0](handles[index]) }
         }
     }
 
