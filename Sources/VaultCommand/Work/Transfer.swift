@@ -86,7 +86,8 @@ struct Transfer: Sendable {
     /// Refuses two operands of which only the second does not exist, before anything is written: people name an output
     /// so who know `cp`.
     private func refuseOutputAsInput(_ operands: [PathArgument]) throws(Failure) {
-        guard options.output == nil, operands.count == 2, operands.allSatisfy({ !$0.isDash }),
+        // A program that reads JSON gets a result for each operand.
+        guard !console.json, options.output == nil, operands.count == 2, operands.allSatisfy({ !$0.isDash }),
             KeyringPlace.exists(operands[0]), !KeyringPlace.exists(operands[1])
         else { return }
         throw Failure(
