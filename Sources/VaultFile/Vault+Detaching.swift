@@ -20,7 +20,7 @@ extension Vault {
     ///   - mayLoseSlots: whether to go on if a header file that is there has slots that the container does not have.
     ///   - options: which risks to accept.
     /// - Returns: the header file, and what became of the container. A container that is detached already is repaired.
-    /// - Throws: what ``rotate(at:_:with:options:)-(FilePath,_,_,_)`` throws; also `copiesDisagree` if the file that is
+    /// - Throws: what `rotate(at:_:with:options:)` throws; also `copiesDisagree` if the file that is
     ///   there is no header file of this container, and `invalidArgument` if it is the container. Errors about the
     ///   header file say so.
     @discardableResult
@@ -43,7 +43,7 @@ extension Vault {
     ///   - credentials: the keys that open it, and limits on the cost of opening. The header file in them is not used.
     ///   - options: which risks to accept.
     /// - Returns: what became of the container. The header file is removed only after the container is durable.
-    /// - Throws: what ``rotate(at:_:with:options:)-(FilePath,_,_,_)`` throws; also `notDetached` if the container has its
+    /// - Throws: what `rotate(at:_:with:options:)` throws; also `notDetached` if the container has its
     ///   own slots and not all of those in the header file, which then stays; `invalidArgument` if it is the container.
     @discardableResult
     public static func attach(
@@ -66,7 +66,7 @@ extension Vault {
     ///     remembers.
     ///   - options: which risks to accept. `keeping` has no meaning here.
     /// - Returns: what has changed. If nothing has, no file is written.
-    /// - Throws: what ``rotate(at:_:with:options:)-(FilePath,_,_,_)`` throws.
+    /// - Throws: what `rotate(at:_:with:options:)` throws.
     @discardableResult
     public static func rotateHeaderFile(
         at path: FilePath, _ change: KeyChange, with credentials: Credentials,

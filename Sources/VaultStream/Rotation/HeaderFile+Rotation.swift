@@ -19,7 +19,7 @@ extension HeaderFile {
     /// Changes who can open a detached container (DET-10). This is a pure function of the header file: the body is not
     /// needed.
     ///
-    /// Replace the old header file as a whole with the result: in a file system by a rename (``Vault`` in VaultFile does
+    /// Replace the old header file as a whole with the result: in a file system by a rename (`Vault` in VaultFile does
     /// that under a lock), in an object store by a write that is made only if the object is still the one that was read.
     /// If it is not, read the new object and begin again. Store an added key durably before that. Older versions of the
     /// object still open the body with their keys, until they are destroyed.

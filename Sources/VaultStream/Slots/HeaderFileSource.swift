@@ -11,6 +11,7 @@ public struct HeaderFileSource: Sendable {
     ///
     /// - Parameter read: returns all bytes of the header file. A header file has at most ``HeaderFile/maximumLength``
     ///   bytes; of more, the first ``HeaderFile/maximumLength`` + 1 are enough.
+    /// - Throws: nothing itself. What the closure throws comes from the call that reads.
     public init(reading read: @escaping @Sendable () throws -> [UInt8]) {
         body = read
     }
