@@ -3,6 +3,7 @@ import VaultFile
 
 /// Containers whose slots are in a header file.
 func detachedHeaders(in folder: FilePath) throws {
+    let text = text
     let (key, other) = (try SymmetricKey.generate(), try SymmetricKey.generate())
     var credentials = Credentials.key(key)
     var writer = try VaultWriter(detachedFor: [.key(key)])
@@ -14,7 +15,7 @@ func detachedHeaders(in folder: FilePath) throws {
 
     // Without a file system.
     try check(file.bytes.count <= HeaderFile.maximumLength && file.summary.generation == 1)
-    let new = try file.rotated(
+    let new: HeaderFile.Rotated = try file.rotated(
         KeyChange(adding: [.key(other)]), with: credentials, mayLoseAccess: false, mayMixRecipients: false)
     try check(new.isChanged && new.added.count == 1 && new.removed.isEmpty && new.kept.count == 1)
     try check(HeaderFile(new.file.bytes) == new.file && HeaderFile(MemorySource(new.file.bytes)) == new.file)
@@ -48,7 +49,7 @@ func detachedHeaders(in folder: FilePath) throws {
     var attached = Credentials.key(key)
     attached.headerFile = .bytes(file.bytes)
     try check(code { _ = try SeekableVaultReader(FileSource(at: path), with: attached) } == .notDetached)
-    let detached = try Vault.detach(
+    let detached: Detachment = try Vault.detach(
         at: path, to: nil, with: .key(key), capacity: HeaderCapacity(bytes: 1024), mayLoseSlots: false)
     try check(detached.rotation.isNewHeader && detached.header?.capacity.bytes == 1024)
     let commitment = file.summary.commitment

@@ -131,10 +131,10 @@ func written(in folder: FilePath) throws {
     let before: VaultStore.Findings = try reader.check()
     try check(before.intact == 1 && before.lockedCount == 0 && before.unsettled == ["call"])
     let settlement: VaultStore.Settlement = try reader.settle()
-    try check(settlement.settled == ["call"] && settlement.damaged.isEmpty)
+    try check(settlement.settled == ["call"] && settlement.damaged.isEmpty && settlement.foreign.isEmpty)
     let after = try reader.repair()
     try check(after.damaged.isEmpty && after.unlabelled.isEmpty && after.labelled.isEmpty && after.settled.isEmpty)
-    try check(after.moved.isEmpty && after.removed.isEmpty)
+    try check(after.moved.isEmpty && after.removed.isEmpty && after.foreign.isEmpty)
     // It has the class already.
     try check(!VaultStore.addUnlessOpen(at: path, device: deviceKey(), unlocking: owner()))
 }
