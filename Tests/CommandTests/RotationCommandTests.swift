@@ -58,7 +58,7 @@ import Testing
         let some = try remove("--add", "file:new", "--remove", "file:old")
         #expect(some.ending == .status(0) && some.errors == "")
         let again = try remove("--add", "file:new", "--remove", "file:old")
-        #expect(again.ending == .status(0) && again.errors.contains("warning: no slot has the ID"))
+        #expect(again.ending == .status(0) && again.errors.contains("warning: no slot is that of old, the ID "))
         try box.write("words", "x\n")
         let passphrase = try remove("--remove", "passphrase-file:words")
         #expect(passphrase.ending == .status(0) && passphrase.errors.contains("no slot opens with the passphrase"))
