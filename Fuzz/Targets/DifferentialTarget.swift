@@ -8,7 +8,6 @@ enum DifferentialTarget: FuzzTarget {
     /// Used by one thread only: the fuzzer has one.
     nonisolated(unsafe) private static var conversation: Reference.Conversation?
     /// The error of an optional part of the format that this library does not have.
-    private static let headerDetached = "headerDetached"
 
     static func run(_ input: [UInt8]) throws {
         guard let input = FuzzInput(input), Reference.hasXWing || !needsXWing(input) else { return }
@@ -62,10 +61,8 @@ enum DifferentialTarget: FuzzTarget {
         _ answer: Reference.Answer, _ result: String?, _ code: VaultError.Code?, _ plaintext: [UInt8], _ reader: String
     ) throws {
         try require(answer.badRequest == nil, "\(answer)")
-        // This library has no detached headers. For it, their mark is a slot of an unknown type (SLOT-22).
-        let error = answer.error == headerDetached ? "wrongKey" : answer.error
         try require(
-            answer.result == result && error == code?.name,
+            answer.result == result && answer.error == code?.name,
             "\(reader): \(result ?? code?.name ?? ""), the reference \(answer.result ?? answer.error ?? "")")
         try require(
             answer.plaintextSHA256 == nil || answer.plaintextSHA256 == sha256(plaintext).hexDigits,
@@ -97,8 +94,6 @@ enum DifferentialTarget: FuzzTarget {
         request.random = (vector.bytes("random") ?? []).hexDigits + String(repeating: "00", count: 1 << 14)
         let answer = try reference.answer(to: request)
         try require(answer.badRequest == nil, "\(answer)")
-        // This library takes the mark of a detached header for a slot of an unknown type (DET-1).
-        if answer.error == headerDetached { return }
         let result = code?.name ?? "done"
         try require(
             answer.error ?? answer.result == result, "\(result), the reference \(answer.error ?? answer.result ?? "")")
