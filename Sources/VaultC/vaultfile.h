@@ -127,6 +127,8 @@ enum vaultfile_status {
     VAULTFILE_DOES_NOT_FIT = 29,           /* the slots do not fit a header */
     VAULTFILE_MIXED_RECIPIENTS = 30,       /* post-quantum and classical public keys together */
     VAULTFILE_PLUGIN_FAILED = 31,          /* an age plugin would be needed; the library starts none */
+    VAULTFILE_HEADER_DETACHED = 32,        /* the slots are in a header file, which this library does not take yet */
+    VAULTFILE_NOT_DETACHED = 33,           /* a header file was given for a container that has its own slots */
     /* Changing keys. */
     VAULTFILE_LAST_SLOT = 51,              /* nobody could open the container */
     VAULTFILE_CONSENT_NEEDED = 52,         /* somebody would lose access; an option agrees to it */

@@ -16,6 +16,7 @@ from ._errors import (
     DamagedError,
     Error,
     ForbiddenFileError,
+    HeaderDetachedError,
     InUseError,
     InvalidArgumentError,
     KeyringError,
@@ -44,8 +45,8 @@ __version__: str = _lib.vaultfile_version().decode()
 
 __all__ = [
     "AskForKeys", "BadKeyError", "Change", "ConsentNeededError", "DamagedError", "Entry", "Error",
-    "ForbiddenFileError", "Identity", "IdentityFile", "InUseError", "InvalidArgumentError", "Key", "KeyFile", "Keyring",
-    "KeyringError", "Keys", "LimitExceededError", "MissingFileError", "NoSuchKeyError", "NotVaultfileError",
+    "ForbiddenFileError", "HeaderDetachedError", "Identity", "IdentityFile", "InUseError", "InvalidArgumentError", "Key",
+    "KeyFile", "Keyring", "KeyringError", "Keys", "LimitExceededError", "MissingFileError", "NoSuchKeyError", "NotVaultfileError",
     "OutOfMemoryError", "OutputExistsError", "Passphrase", "RangeInvalidError", "RawReader", "Reader", "Recipient",
     "Recipients", "SlotID", "SystemCallError", "UnexpectedStateError", "UnsupportedError", "Writer", "WrongKeyError",
     "decrypt", "decrypt_file", "encrypt", "encrypt_file", "inspect", "open", "reencrypt", "repair", "rotate", "verify",

@@ -43,6 +43,10 @@ class WrongKeyError(Error):
     """No given secret opens it."""
 
 
+class HeaderDetachedError(Error):
+    """The slots of the container are in a header file, which this package does not take yet."""
+
+
 class UnexpectedStateError(Error):
     """The header is not of the state that the pin requires."""
 
@@ -102,6 +106,7 @@ class OutOfMemoryError(Error, MemoryError):
 _CLASSES: dict[str, type[Error]] = {
     "notVaultfile": NotVaultfileError,
     "wrongKey": WrongKeyError,
+    "headerDetached": HeaderDetachedError,
     "unexpectedState": UnexpectedStateError,
     "limitExceeded": LimitExceededError,
     "rangeInvalid": RangeInvalidError,
@@ -124,7 +129,7 @@ for _name in (
     _CLASSES[_name] = UnsupportedError
 for _name in "badKey badPassphrase".split():
     _CLASSES[_name] = BadKeyError
-for _name in "badContext tooLarge doesNotFit mixedRecipients invalidArgument".split():
+for _name in "badContext tooLarge doesNotFit mixedRecipients notDetached invalidArgument".split():
     _CLASSES[_name] = InvalidArgumentError
 for _name in (
     "keyringMalformed keyringMismatch keyringUnprotected keyringProtected keyDestroyed noCurrentKey keyExists "

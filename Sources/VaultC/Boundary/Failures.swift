@@ -63,7 +63,7 @@ enum Statuses {
                 "headerForged", "recordDamaged", "manifestMalformed", "unsupportedMember", "manifestMismatch",
                 "contentMismatch", "packingMalformed", "paddingNotZero", "footerDamaged", "truncated", "trailingData",
                 "rangeInvalid", "indexMismatch", "badKey", "badPassphrase", "badContext", "tooLarge", "doesNotFit",
-                "mixedRecipients", "pluginFailed",
+                "mixedRecipients", "pluginFailed", "headerDetached", "notDetached",
             ]
         ),
         (
