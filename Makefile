@@ -66,9 +66,11 @@ library: dependencies
 	rm -rf $(LIBRARY)/lib $(LIBRARY)/include
 	mkdir -p $(LIBRARY)/lib/pkgconfig $(LIBRARY)/include
 	ld -r --whole-archive $(LIBRARY)/release/libVaultC.a -o $(LIBRARY)/VaultC.o
-	$(SWIFTC) -emit-library -static-stdlib -no-toolchain-stdlib-rpath -use-ld=lld $(LIBRARY)/VaultC.o \
+	$(SWIFTC) -emit-library -static-stdlib -no-toolchain-stdlib-rpath -use-ld=lld -module-name VaultC \
+	    $(LIBRARY)/VaultC.o $(LIBRARY)/release/libVaultC.a -Xlinker -z -Xlinker defs \
 	    -Xlinker --version-script=Sources/VaultC/libvaultfile.map -Xlinker -soname=libvaultfile.so.$(LIBRARY_ABI) \
 	    -Xlinker --gc-sections -Xlinker --strip-all -lsodium -lcrypto -lz \
+	    -lFoundationEssentials -l_FoundationCollections -l_FoundationCShims \
 	    -o $(LIBRARY)/lib/libvaultfile.so.$(LIBRARY_VERSION)
 	ln -s libvaultfile.so.$(LIBRARY_VERSION) $(LIBRARY)/lib/libvaultfile.so.$(LIBRARY_ABI)
 	ln -s libvaultfile.so.$(LIBRARY_ABI) $(LIBRARY)/lib/libvaultfile.so

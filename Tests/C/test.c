@@ -618,10 +618,10 @@ static void test_keyring(void) {
     vaultfile_keyring_free(keyring);
 
     char identity[VAULTFILE_SECRET_TEXT_MOST];
-    size_t count;
-    OK(vaultfile_generate_identity(false, identity, sizeof identity, &count));
+    size_t identity_count, count;
+    OK(vaultfile_generate_identity(false, identity, sizeof identity, &identity_count));
     vaultfile_data *lines;
-    OK(vaultfile_identity_recipients(identity, count, &lines));
+    OK(vaultfile_identity_recipients(identity, identity_count, &lines));
     unsigned char other[VAULTFILE_KEY_COUNT];
     OK(vaultfile_generate_key(other, sizeof other));
     vaultfile_change *change;
@@ -682,7 +682,7 @@ static void test_keyring(void) {
     OK(vaultfile_change_new(&change));
     OK(vaultfile_change_remove_group(change, "team"));
     OK(vaultfile_change_destroy(change, "first"));
-    OK(vaultfile_change_add_identity(change, "ann-herself", identity, strlen(identity) < sizeof identity ? strlen(identity) : 0));
+    OK(vaultfile_change_add_identity(change, "ann-herself", identity, identity_count));
     OK(vaultfile_change_apply(change, at("ring"), unlocking, NULL, &report));
     CHECK(has(report, "\"exchange\":\"done\"") && has(report, "\"reason\":\"destroyedKey\""));
     vaultfile_data_free(report);
