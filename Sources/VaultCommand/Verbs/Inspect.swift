@@ -140,15 +140,8 @@ struct Inspect: Verb {
         if let header = report.header { lines += ["    header file"] + header.lines }
         lines += report.manifest?.lines(health: report.health ?? "") ?? []
         if pin { lines = report.pin.map { [$0] } ?? [] }
-        if let failure { report.fail(failure) }
-        var given = ExitStatus.done
-        if !summary || failure != nil {
-            given = try console.give(
-                report, lines: summary ? [] : lines, about: input.subject,
-                done: failure == nil ? "was inspected" : nil)
-        }
-        if let failure { console.say(failure) }
-        return Outcome(status: failure?.status ?? given, name: .inspected, bytes: seen.containerLength) {
+        let status = try give(&report, lines, about: input.subject, failure, console)
+        return Outcome(status: status, name: .inspected, bytes: seen.containerLength) {
             inventory.add(seen)
         }
     }
@@ -184,16 +177,23 @@ extension Inspect {
         var lines = ["\(input.subject.escaped):", "  a header file, visible to everyone, not authenticated:"]
         lines += header.lines
         if pin { lines = report.pin.map { [$0] } ?? [] }
+        let status = try give(&report, lines, about: input.subject, failure, console)
+        return Outcome(status: status, name: .inspected, bytes: UInt64(file.summary.capacity.bytes))
+    }
+
+    /// Writes a report, and says what failed.
+    private func give(
+        _ report: inout Report, _ lines: [String], about subject: Failure.Subject, _ failure: Failure?,
+        _ console: Console
+    ) throws -> ExitStatus {
         if let failure { report.fail(failure) }
         var given = ExitStatus.done
         if !summary || failure != nil {
             given = try console.give(
-                report, lines: summary ? [] : lines, about: input.subject,
-                done: failure == nil ? "was inspected" : nil)
+                report, lines: summary ? [] : lines, about: subject, done: failure == nil ? "was inspected" : nil)
         }
         if let failure { console.say(failure) }
-        return Outcome(
-            status: failure?.status ?? given, name: .inspected, bytes: UInt64(file.summary.capacity.bytes))
+        return failure?.status ?? given
     }
 }
 
