@@ -45,9 +45,10 @@ __version__: str = _lib.vaultfile_version().decode()
 
 __all__ = [
     "AskForKeys", "BadKeyError", "Change", "ConsentNeededError", "DamagedError", "Entry", "Error",
-    "ForbiddenFileError", "HeaderDetachedError", "Identity", "IdentityFile", "InUseError", "InvalidArgumentError", "Key",
-    "KeyFile", "Keyring", "KeyringError", "Keys", "LimitExceededError", "MissingFileError", "NoSuchKeyError", "NotVaultfileError",
-    "OutOfMemoryError", "OutputExistsError", "Passphrase", "RangeInvalidError", "RawReader", "Reader", "Recipient",
-    "Recipients", "SlotID", "SystemCallError", "UnexpectedStateError", "UnsupportedError", "Writer", "WrongKeyError",
-    "decrypt", "decrypt_file", "encrypt", "encrypt_file", "inspect", "open", "reencrypt", "repair", "rotate", "verify",
+    "ForbiddenFileError", "HeaderDetachedError", "Identity", "IdentityFile", "InUseError", "InvalidArgumentError",
+    "Key", "KeyFile", "Keyring", "KeyringError", "Keys", "LimitExceededError", "MissingFileError", "NoSuchKeyError",
+    "NotVaultfileError", "OutOfMemoryError", "OutputExistsError", "Passphrase", "RangeInvalidError", "RawReader",
+    "Reader", "Recipient", "Recipients", "SlotID", "SystemCallError", "UnexpectedStateError", "UnsupportedError",
+    "Writer", "WrongKeyError", "decrypt", "decrypt_file", "encrypt", "encrypt_file", "inspect", "open", "reencrypt",
+    "repair", "rotate", "verify",
 ]

@@ -68,7 +68,7 @@ class InvalidArgumentError(Error, ValueError):
 
 
 class ConsentNeededError(Error):
-    """Somebody would lose access. An argument of the call agrees to it."""
+    """A person would lose access. The call has an argument that allows it."""
 
 
 class KeyringError(Error):

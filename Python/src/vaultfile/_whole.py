@@ -80,7 +80,7 @@ def rotate(
     """Changes who can open a container, in place, by two small writes. An interrupted call loses nothing, and the same
     call again finishes it. Store a key that you add durably before.
 
-    Options: `remove_others` removes every slot that opens for nobody who is added; `lose_access`, `break_links` and
+    Options: `remove_others` removes every slot, except those that the added recipients open; `lose_access`, `break_links` and
     `mix_recipients` consent to what a ConsentNeededError names; `keep_copy`, `dry_run`, `context`, `pin`, limits.
 
     Returns a report with `added`, `removed`, `kept` and `header`."""
