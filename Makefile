@@ -8,7 +8,7 @@ PYTHON ?= /usr/bin/python3
 DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev libarchive-dev libfuse3-dev pkg-config python3 \
     python3-nacl parallel jq man-db attr acl libarchive-tools fuse3
 # The programs of `make recipes`.
-RECIPES = systemd pass gnupg libsecret-tools gnome-keyring dbus swtpm tpm2-tools libtss2-tcti-swtpm0 softhsm2 opensc \
+RECIPES = curl systemd pass gnupg libsecret-tools gnome-keyring dbus swtpm tpm2-tools libtss2-tcti-swtpm0 softhsm2 opensc \
 	nbdkit libnbd-bin jq fuse3
 
 # The last option makes the compiler refer to types by symbols, which the linker resolves. Otherwise the runtime parses
@@ -191,7 +191,7 @@ outside: dependencies
 
 # Builds and runs the examples, and tests the server. The server builds Hummingbird, which takes minutes.
 EXAMPLES = .build/examples
-examples: dependencies
+examples: build
 	$(SWIFT) build --package-path Examples $(IN_CLIENTS)
 	rm -rf $(EXAMPLES)
 	mkdir -p $(EXAMPLES)
@@ -199,6 +199,7 @@ examples: dependencies
 	cd $(EXAMPLES) && ../clients/debug/Key text && cmp text text.copy
 	cd $(EXAMPLES) && ../clients/debug/Range text.vault 100 20 >range
 	cd $(EXAMPLES) && tail -c +101 text | head -c 20 | cmp - range
+	Tests/tokens.sh $(BINARY) $(CLIENTS)/debug/Tokens $(EXAMPLES)
 	$(SWIFT) test --package-path Examples/Server $(IN_CLIENTS)
 
 # Kills the command at each of its system calls. Slow; needs strace.

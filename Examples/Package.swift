@@ -8,6 +8,7 @@ let package = Package(
     dependencies: [.package(name: "vaultfile", path: "..")],
     targets: [
         .executableTarget(name: "Key", dependencies: [.product(name: "VaultFile", package: "vaultfile")]),
+        .executableTarget(name: "Tokens", dependencies: [.product(name: "VaultStore", package: "vaultfile")]),
         .executableTarget(name: "Range", dependencies: [.product(name: "VaultFile", package: "vaultfile")]),
     ]
 )

@@ -14,9 +14,11 @@ let package = Package(
             name: "Storage",
             dependencies: [
                 .product(name: "VaultFile", package: "vaultfile"),
+                .product(name: "VaultStore", package: "vaultfile"),
                 .product(name: "Hummingbird", package: "hummingbird"),
             ]),
         .executableTarget(name: "Server", dependencies: ["Storage"]),
+        .executableTarget(name: "Uploads", dependencies: ["Storage"]),
         .testTarget(
             name: "StorageTests",
             dependencies: ["Storage", .product(name: "HummingbirdTesting", package: "hummingbird")]),

@@ -69,6 +69,19 @@ extension VaultStore {
     }
 }
 
+extension StoreGroup {
+    /// Runs calls of this group on a thread of the library, as ``VaultStore/perform(_:)`` does for those of a store.
+    ///
+    ///     let store = try await group.perform { try $0.openStore(of: "4711") }
+    ///
+    /// - Parameter body: gets the group.
+    /// - Returns: what `body` returns.
+    /// - Throws: what `body` throws; `CancellationError` if the task was cancelled.
+    public func perform<R: Sendable>(_ body: @Sendable (StoreGroup) throws -> R) async throws -> R {
+        try await ThreadExecutor.calls.run { try body(self) }
+    }
+}
+
 /// An item that a task writes.
 private final class Writing: Sendable {
     let draft: Draft

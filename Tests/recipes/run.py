@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the recipes of Documentation/Unlocking.md and Documentation/Mount.md as they are printed there.
+"""Runs the recipes of Documentation/Unlocking.md, Mount.md and Scenarios.md as they are printed there.
 
 A block of a page after `<!-- recipe: NAME -->` belongs to the recipe NAME. Tests/recipes/NAME.sh makes what a user has
 before the recipe, runs the blocks as "$RECIPE/1", "$RECIPE/2" …, and checks the result. It has a terminal, on which this
@@ -20,11 +20,13 @@ import tempfile
 import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-PAGES = [ROOT / "Documentation" / name for name in ("Unlocking.md", "Mount.md")]
+PAGES = [ROOT / "Documentation" / name for name in ("Unlocking.md", "Mount.md", "Scenarios.md")]
 BLOCK = re.compile(r"<!-- recipe: (\S+) -->\n```\w+\n(.*?)```", re.S)
 PASSPHRASE = "correct horse battery staple"
 ANSWERS = {"Passphrase for the keyring: ": PASSPHRASE, "PIN: ": "1234"}
 LONGEST = 60
+# The programs of the examples.
+EXAMPLES = ROOT / ".build" / "clients" / "debug"
 
 
 def recipes():
@@ -46,7 +48,7 @@ def prepare(folder, binary, blocks):
         text = text.replace("/home/me", str(home)).replace("/usr/local/bin", str(programs))
         (folder / "recipe" / str(number)).write_text(text)
     environment = {
-        "HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", "TERM": "dumb",
+        "HOME": str(home), "PATH": f"{programs}:{EXAMPLES}:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8", "TERM": "dumb",
         "XDG_RUNTIME_DIR": str(runtime), "RECIPE": str(folder / "recipe"),
     }
     (folder / "passphrase").write_text(PASSPHRASE)
@@ -92,6 +94,9 @@ def main():
     for name in names or found:
         if name == "systemd" and os.geteuid() != 0:
             print("systemd: left out, because only root can make the machine's key")
+            continue
+        if name == "uploads" and not (EXAMPLES / "Uploads").exists():
+            print("uploads: left out, because `make examples` has not built its server")
             continue
         start = time.monotonic()
         folder = pathlib.Path(tempfile.mkdtemp(prefix="vaultfile-recipe-"))

@@ -45,22 +45,7 @@ public struct Storage: Sendable {
         } catch let error as VaultError where error.systemError == .noSuchFileOrDirectory {
             throw HTTPError(.notFound)
         }
-        var headers: HTTPFields = [.acceptRanges: "bytes"]
-        var range = 0..<reader.length
-        if let asked = request.headers[.range] {
-            guard let part = ByteRange(asked)?.within(reader.length) else {
-                throw HTTPError(
-                    .rangeNotSatisfiable, headers: [.contentRange: "bytes */\(reader.length)"], message: nil)
-            }
-            range = part
-            headers[.contentRange] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(reader.length)"
-        }
-        let plaintext = try reader.plaintext(range).map { ByteBuffer(bytes: $0) }
-        let body = ResponseBody(contentLength: range.count) { writer in
-            for try await bytes in plaintext { try await writer.write(bytes) }
-            try await writer.finish(nil)
-        }
-        return Response(status: request.headers[.range] == nil ? .ok : .partialContent, headers: headers, body: body)
+        return try request.answer(length: reader.length) { try reader.plaintext($0) }
     }
 
     /// The path of a container, which opens under its own name only.

@@ -179,13 +179,13 @@ func kept(in folder: FilePath) throws {
 }
 
 /// Stores of many accounts.
-func groups(in folder: FilePath) throws {
+func groups(in folder: FilePath) async throws {
     let path = folder.appending("group")
     let (key, other) = (try SymmetricKey.generate(), try SymmetricKey.generate())
     let group = try StoreGroup.create(at: path, unlocker: key)
     try group.createStore(of: "4711").put("a", "1", .always)
     try group.createStore(of: "4712", unlockers: [.key(ownerKey())]).put("a", "2", .always)
-    let found: StoreGroup.Account = try group.find("4711")
+    let found: StoreGroup.Account = try await group.perform { try $0.find("4711") }
     try check(VaultStore.open(at: found.store, device: found.device).text("a") == "1")
     try check(group.erase("4711")?.exchange == .done)
     try check(code { _ = try group.openStore(of: "4711") } == .noSuchAccount)

@@ -10,7 +10,7 @@ do {
     try written(in: folder)
     try keys(in: folder)
     try kept(in: folder)
-    try groups(in: folder)
+    try await groups(in: folder)
     try await events(in: folder)
     try await tasks(in: folder)
 } catch {
