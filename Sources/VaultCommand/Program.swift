@@ -146,8 +146,8 @@ public enum Program {
         if !(command is any Verb.Type), words.count > names.count {
             return Failure(unknownCommand: words[names.count], of: names, command)
         }
-        if reason.hasPrefix("missing expected argument '<input>") {
-            return .usage("INPUT", "is missing", hint: .nameFile)
+        if let operand = missingOperand(reason) {
+            return .usage(operand, "is missing", hint: operand == "INPUT" ? .nameFile : .help(names))
         }
         if let failure = Failure(formIn: arguments, for: names, reason) { return failure }
         if command is any Verb.Type, let failure = Failure(recipientIn: arguments, for: names, reason) {
@@ -161,6 +161,13 @@ public enum Program {
             failure.hint = .didYouMean("vaultfile \(meant)")
         }
         return failure
+    }
+
+    /// The operand that the parser misses, as the help names it.
+    private static func missingOperand(_ reason: String) -> String? {
+        let parts = reason.split(separator: "'", omittingEmptySubsequences: false)
+        guard parts.count > 1, parts[0] == "missing expected argument ", parts[1].first == "<" else { return nil }
+        return parts[1].dropFirst().prefix { $0 != ">" }.uppercased()
     }
 
     /// The parser's message without an option that it suggests although that is unlike the one that was typed.

@@ -182,4 +182,17 @@ import Testing
         let json = try box.run((words + ["--json"]).map { Array($0.utf8) })
         #expect(json.errors.split(separator: "\n").allSatisfy { $0.contains("\"hint\"") })
     }
+
+    @Test(
+        "an operand that is missing is named as the help names it",
+        arguments: [
+            ("mount", "SOURCE"), ("mount a", "MOUNTPOINT"), ("store move a", "NEW"), ("key export", "NAME"),
+            ("detach", "INPUT"),
+        ])
+    func missingOperands(_ line: String, _ operand: String) throws {
+        let box = try Sandbox()
+        let refused = try box.run(line.split(separator: " ").map { Array($0.utf8) })
+        #expect(refused.ending == .status(64))
+        #expect(refused.errors.hasPrefix("vaultfile: \(operand): is missing\nvaultfile: hint: "), "\(refused.errors)")
+    }
 }

@@ -97,7 +97,7 @@ enum SlotKinds {
         if !mayMix, !strengths(new).isEmpty, strengths(slots).count > 1 {
             throw VaultError(
                 .mixedRecipients,
-                "a quantum computer could open it by one of its public keys, and not by another")
+                "some of its public keys withstand a quantum computer and others do not; the weakest decides")
         }
         for kind in all { try kind.check(adding: new, to: slots) }
     }

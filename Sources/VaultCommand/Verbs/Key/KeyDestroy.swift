@@ -48,7 +48,7 @@ extension KeyVerbs {
         }
 
         @Argument(
-            help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"), completion: KeyCompletion.ofName)
+            help: ArgumentHelp("A key's name or ID.", valueName: "name"), completion: KeyCompletion.ofName)
         var operandLists: [OperandList] = []
 
         @Flag(help: "Destroy all keys of the keyring.")

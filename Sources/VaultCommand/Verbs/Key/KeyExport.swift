@@ -35,7 +35,7 @@ extension KeyVerbs {
         }
 
         @Argument(
-            help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"), completion: KeyCompletion.ofName)
+            help: ArgumentHelp("The key's name or ID.", valueName: "name"), completion: KeyCompletion.ofName)
         var key: KeyArgument
 
         @OptionGroup var file: KeyOutputOptions

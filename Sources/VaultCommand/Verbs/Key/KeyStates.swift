@@ -72,7 +72,7 @@ extension KeyVerbs {
         }
 
         @Argument(
-            help: ArgumentHelp("The key's name or ID.", valueName: "name-or-id"), completion: KeyCompletion.ofName)
+            help: ArgumentHelp("The key's name or ID.", valueName: "name"), completion: KeyCompletion.ofName)
         var key: KeyArgument
 
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
@@ -115,7 +115,7 @@ extension KeyVerbs {
         }
 
         @Argument(
-            help: ArgumentHelp("A key's name or ID.", valueName: "name-or-id"), completion: KeyCompletion.ofName)
+            help: ArgumentHelp("A key's name or ID.", valueName: "name"), completion: KeyCompletion.ofName)
         var operandLists: [OperandList]
 
         @OptionGroup(title: "Keyring") var unlocking: UnlockOptions
