@@ -153,6 +153,42 @@ def test_rotation(tmp_path, key, plaintext):
     assert vaultfile.verify(path, other)["health"] == "intact"
 
 
+def test_rotation_of_a_header_file(key, plaintext):
+    container = vaultfile.encrypt(plaintext, key, header_capacity=4096)
+    # A header copy alone is a header file.
+    old = container[:4096]
+    assert [slot["id"] for slot in vaultfile.inspect_header(old)["slots"]] == [key.id]
+    new = vaultfile.Key.generate()
+    rotated = vaultfile.rotate_header(old, keys=key, add=new, remove=key)
+    shown = vaultfile.inspect_header(rotated)
+    assert [slot["id"] for slot in shown["slots"]] == [new.id] and shown["generation"] == 2
+    opened = vaultfile.verify_header(rotated, new)
+    pin = opened.pop("pin")
+    assert opened == shown
+    with pytest.raises(vaultfile.WrongKeyError):
+        vaultfile.verify_header(rotated, key)
+    # What is so already is not written again, and gives the same bytes.
+    assert vaultfile.rotate_header(rotated, new, add=new, remove=key) == rotated
+    assert vaultfile.rotate_header(memoryview(rotated), new, header_pin=pin) == rotated
+    with pytest.raises(vaultfile.UnexpectedStateError):
+        vaultfile.rotate_header(old, key, add=new, header_pin=pin)
+    for wanted, refused in (
+        (vaultfile.WrongKeyError, lambda: vaultfile.rotate_header(rotated, key, add=key)),
+        (vaultfile.ConsentNeededError, lambda: vaultfile.rotate_header(rotated, new, remove=new)),
+        (vaultfile.ConsentNeededError, lambda: vaultfile.rotate_header(
+            rotated, new, add=vaultfile.Recipient(vaultfile.Identity.generate().recipients[0]), remove=new)),
+        (vaultfile.DamagedError, lambda: vaultfile.rotate_header(rotated[:-1], new, add=key)),
+        (vaultfile.DamagedError, lambda: vaultfile.rotate_header(container, key, add=new)),
+        (vaultfile.NotVaultfileError, lambda: vaultfile.inspect_header(b"no header")),
+        (TypeError, lambda: vaultfile.rotate_header(rotated, new, pin=pin)),
+    ):
+        with pytest.raises(wanted):
+            refused()
+    asked = []
+    both = vaultfile.rotate_header(old, vaultfile.AskForKeys(lambda kind, ids: asked.append(kind) or [key]), add=new)
+    assert asked and len(vaultfile.inspect_header(both)["slots"]) == 2
+
+
 def test_repair_and_reencryption(tmp_path, key, plaintext):
     path = tmp_path / "x.vault"
     with vaultfile.open(path, "wb", keys=key) as file:

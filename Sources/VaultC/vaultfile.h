@@ -239,7 +239,8 @@ enum vaultfile_text {
     VAULTFILE_CONTEXT = 1,      /* binds a container to its place: it opens with no other; at most 65,535 bytes */
     VAULTFILE_NAME = 2,         /* metadata: the name of the file, one path component */
     VAULTFILE_CONTENT_TYPE = 3, /* metadata: 1 to 127 printable ASCII characters */
-    VAULTFILE_PIN = 4           /* the state of the header that the caller remembers: VAULTFILE-PIN-1… */
+    VAULTFILE_PIN = 4,          /* the state of the header that the caller remembers: VAULTFILE-PIN-1… */
+    VAULTFILE_HEADER_PIN = 5    /* the same of a header file */
 };
 
 vaultfile_error *vaultfile_options_new(vaultfile_options **options) VAULTFILE_RESULT;
@@ -419,6 +420,16 @@ vaultfile_error *vaultfile_inspect_memory(const void *bytes, size_t count, vault
 vaultfile_error *vaultfile_inspect_callback(
     vaultfile_read_callback read, void *context, uint64_t size, vaultfile_data **report) VAULTFILE_RESULT;
 
+/* The same of a header file (Spec, chapter 23): a report with the members of `front`. The errors of vaultfile_verify_header
+ * that need no key. */
+vaultfile_error *vaultfile_inspect_header(const void *header, size_t count, vaultfile_data **report) VAULTFILE_RESULT;
+
+/* Opens a header file by itself, without its body. The report is authenticated, and has the `pin` to remember.
+ * notVaultfile, truncated, trailingData, headerDamaged, headerMalformed, wrongKey, headerForged, unexpectedState. */
+vaultfile_error *vaultfile_verify_header(
+    const void *header, size_t count, vaultfile_keys *keys, vaultfile_options *options,
+    vaultfile_data **report) VAULTFILE_RESULT;
+
 /* ---- Whole containers ---- */
 
 /* Encrypts bytes in memory. */
@@ -510,6 +521,21 @@ vaultfile_error *vaultfile_rotate(
 vaultfile_error *vaultfile_rotate_to_current(
     const char *path, vaultfile_keyring *keyring, vaultfile_keys *keys, vaultfile_options *options,
     vaultfile_data **report) VAULTFILE_RESULT;
+
+/* Changes slots of a header file (Spec, chapter 23) in memory: `header` are its bytes, and `rotated` gets those of the new
+ * one, which replaces it as a whole: by a rename, or by a write to an object store that is made only if the object is
+ * still the one that was read. If there is nothing to change, they are the same bytes. The body is not needed. Older
+ * versions of the object still open it with their keys, until they are destroyed. `report` has `newHeader`, which says
+ * whether something changed, `added`, `removed`, `kept` and `header`; it may be NULL. Nothing is written, so
+ * VAULTFILE_DRY_RUN has no effect. If VAULTFILE_HEADER_PIN is not set, VAULTFILE_PIN has its meaning. */
+vaultfile_error *vaultfile_rotate_header(
+    const void *header, size_t count, vaultfile_recipients *adding, vaultfile_recipients *removing,
+    vaultfile_keys *keys, vaultfile_options *options, vaultfile_data **rotated, vaultfile_data **report) VAULTFILE_RESULT;
+
+/* Brings a header file to the current key of a keyring in the same way. */
+vaultfile_error *vaultfile_rotate_header_to_current(
+    const void *header, size_t count, vaultfile_keyring *keyring, vaultfile_keys *keys, vaultfile_options *options,
+    vaultfile_data **rotated, vaultfile_data **report) VAULTFILE_RESULT;
 
 /* Makes both header copies and the end of a container whole again. */
 vaultfile_error *vaultfile_repair(

@@ -595,6 +595,68 @@ static void test_changes(void) {
     vaultfile_keys_free(new);
 }
 
+/* Header files in memory. A header copy alone is one. */
+static void test_headers(void) {
+    vaultfile_options *const options = option(VAULTFILE_HEADER_CAPACITY, 4096);
+    vaultfile_data *const made = container(options);
+    const void *const header = vaultfile_data_bytes(made);
+    unsigned char other[32];
+    OK(vaultfile_generate_key(other, sizeof other));
+    vaultfile_recipients *adding, *const removing = for_key();
+    OK(vaultfile_recipients_new(&adding));
+    OK(vaultfile_recipients_add_key(adding, other, sizeof other));
+    vaultfile_keys *const old = with_key();
+    vaultfile_keys *new;
+    OK(vaultfile_keys_new(&new));
+    OK(vaultfile_keys_add_key(new, other, sizeof other));
+    vaultfile_data *rotated, *same, *report;
+
+    FAILS(VAULTFILE_WRONG_KEY, vaultfile_rotate_header(header, 4096, NULL, removing, new, NULL, &rotated, &report));
+    CHECK(rotated == NULL && report == NULL);
+    FAILS(VAULTFILE_LAST_SLOT, vaultfile_rotate_header(header, 4096, NULL, removing, old, NULL, &rotated, NULL));
+    FAILS(VAULTFILE_TRUNCATED, vaultfile_rotate_header(header, 4095, adding, NULL, old, NULL, &rotated, NULL));
+    FAILS(VAULTFILE_TRAILING_DATA, vaultfile_rotate_header(header, 4097, adding, NULL, old, NULL, &rotated, NULL));
+    FAILS(VAULTFILE_TRUNCATED, vaultfile_rotate_header(NULL, 0, adding, NULL, old, NULL, &rotated, NULL));
+    FAILS(VAULTFILE_NOT_VAULTFILE, vaultfile_rotate_header("no", 2, adding, NULL, old, NULL, &rotated, NULL));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_rotate_header(header, 4096, adding, NULL, old, NULL, NULL, &report));
+    OK(vaultfile_rotate_header(header, 4096, adding, removing, old, NULL, &rotated, &report));
+    CHECK(has(report, "\"generation\":2") && has(report, "\"newHeader\":true") && has(report, "\"kept\":[]"));
+    vaultfile_data_free(report);
+    CHECK(vaultfile_data_count(rotated) == 4096);
+    const void *const now = vaultfile_data_bytes(rotated);
+
+    OK(vaultfile_inspect_header(now, 4096, &report));
+    CHECK(has(report, "\"generation\":2") && strstr(vaultfile_data_bytes(report), "\"pin\"") == NULL);
+    vaultfile_data_free(report);
+    FAILS(VAULTFILE_TRUNCATED, vaultfile_inspect_header(now, 4095, &report));
+    FAILS(VAULTFILE_WRONG_KEY, vaultfile_verify_header(now, 4096, old, NULL, &report));
+    OK(vaultfile_verify_header(now, 4096, new, NULL, &report));
+    const char *const pin = strstr(vaultfile_data_bytes(report), "VAULTFILE-PIN-1");
+    OK(vaultfile_options_set_bytes(options, VAULTFILE_HEADER_PIN, pin, 132));
+    vaultfile_data_free(report);
+    OK(vaultfile_verify_header(now, 4096, new, options, &report));
+    vaultfile_data_free(report);
+    FAILS(VAULTFILE_UNEXPECTED_STATE, vaultfile_verify_header(header, 4096, old, options, &report));
+    FAILS(VAULTFILE_UNEXPECTED_STATE,
+        vaultfile_rotate_header(header, 4096, adding, NULL, old, options, &same, &report));
+    CHECK(same == NULL && report == NULL);
+
+    /* Nothing to change: the same bytes. */
+    OK(vaultfile_rotate_header(now, 4096, adding, NULL, new, options, &same, &report));
+    CHECK(has(report, "\"newHeader\":false"));
+    CHECK(vaultfile_data_count(same) == 4096 && memcmp(vaultfile_data_bytes(same), now, 4096) == 0);
+    vaultfile_data_free(report);
+    vaultfile_data_free(same);
+
+    vaultfile_data_free(rotated);
+    vaultfile_data_free(made);
+    vaultfile_options_free(options);
+    vaultfile_recipients_free(adding);
+    vaultfile_recipients_free(removing);
+    vaultfile_keys_free(old);
+    vaultfile_keys_free(new);
+}
+
 static void test_keyring(void) {
     vaultfile_recipients *const unlockers = for_key();
     vaultfile_keys *const unlocking = with_key();
@@ -650,6 +712,21 @@ static void test_keyring(void) {
     OK(vaultfile_rotate_to_current(at("k.vault"), keyring, NULL, NULL, &report));
     CHECK(has(report, "\"removed\":[{"));
     vaultfile_data_free(report);
+
+    /* The same of a header file in memory. */
+    vaultfile_options *const small = option(VAULTFILE_HEADER_CAPACITY, 4096);
+    vaultfile_data *const made = container(small), *rotated;
+    const void *const header = vaultfile_data_bytes(made);
+    FAILS(VAULTFILE_WRONG_KEY,
+        vaultfile_rotate_header_to_current(header, 4096, keyring, NULL, NULL, &rotated, &report));
+    FAILS(VAULTFILE_INVALID_ARGUMENT,
+        vaultfile_rotate_header_to_current(header, 4096, NULL, unlocking, NULL, &rotated, &report));
+    OK(vaultfile_rotate_header_to_current(header, 4096, keyring, unlocking, NULL, &rotated, &report));
+    CHECK(has(report, "\"added\":[{") && has(report, "\"kept\":[{"));
+    vaultfile_data_free(report);
+    vaultfile_data_free(rotated);
+    vaultfile_data_free(made);
+    vaultfile_options_free(small);
     char file[VAULTFILE_SECRET_TEXT_MOST];
     OK(vaultfile_keyring_export(keyring, "second", file, sizeof file, &count));
     vaultfile_keys *keys;
@@ -854,6 +931,7 @@ int main(int count, char **arguments) {
     test_callbacks();
     test_secrets();
     test_changes();
+    test_headers();
     test_keyring();
     test_misuse();
     test_threads();

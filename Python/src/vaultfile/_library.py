@@ -75,6 +75,8 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "inspect_path": (HANDLE, c_char_p, RESULT),
     "inspect_memory": (HANDLE, BYTES, SIZE, RESULT),
     "inspect_callback": (HANDLE, ReadCallback, c_void_p, c_uint64, RESULT),
+    "inspect_header": (HANDLE, BYTES, SIZE, RESULT),
+    "verify_header": (HANDLE, BYTES, SIZE, HANDLE, HANDLE, RESULT),
     "encrypt": (HANDLE, BYTES, SIZE, HANDLE, HANDLE, RESULT),
     "decrypt": (HANDLE, BYTES, SIZE, HANDLE, HANDLE, RESULT),
     "encrypt_file": (HANDLE, c_char_p, c_char_p, HANDLE, HANDLE),
@@ -95,6 +97,8 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "decryptor_free": (None, HANDLE),
     "rotate": (HANDLE, c_char_p, HANDLE, HANDLE, HANDLE, HANDLE, RESULT),
     "rotate_to_current": (HANDLE, c_char_p, HANDLE, HANDLE, HANDLE, RESULT),
+    "rotate_header": (HANDLE, BYTES, SIZE, HANDLE, HANDLE, HANDLE, HANDLE, RESULT, RESULT),
+    "rotate_header_to_current": (HANDLE, BYTES, SIZE, HANDLE, HANDLE, HANDLE, RESULT, RESULT),
     "repair": (HANDLE, c_char_p, HANDLE, HANDLE, RESULT),
     "reencrypt": (HANDLE, c_char_p, HANDLE, HANDLE, HANDLE, HANDLE, RESULT),
     "keyring_create": (HANDLE, c_char_p, HANDLE, c_char_p),
@@ -174,4 +178,4 @@ class Options:
     ALLOW_UNLOCKED = 61
 
 
-TEXT_OPTIONS = {"context": 1, "name": 2, "content_type": 3, "pin": 4}
+TEXT_OPTIONS = {"context": 1, "name": 2, "content_type": 3, "pin": 4, "header_pin": 5}

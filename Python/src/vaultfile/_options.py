@@ -75,4 +75,6 @@ LIMITS = frozenset({
 SEALING = frozenset({
     "context", "chunk_size", "header_capacity", "compress", "digest", "tar_index", "mix_recipients", "modified",
     "permissions", "name", "content_type"})
+# Of a header file without its body: a pin of the body has no meaning.
+HEADER = (LIMITS - {"pin"}) | {"header_pin"}
 CHANGING = LIMITS | {"dry_run", "lose_access", "break_links", "keep_copy", "mix_recipients"}

@@ -93,8 +93,17 @@ func reporting(_ place: UnsafeMutablePointer<OpaquePointer?>?, _ make: () throws
         if let place = unsafe place { unsafe place.pointee = nil }
         let report = try make()
         guard let place = unsafe place else { return }
-        let bytes = [UInt8](report.text.utf8)
-        unsafe place.pointee = Handles.insert(try DataValue(bytes.span))
+        unsafe place.pointee = try report.handle
+    }
+}
+
+extension JSON {
+    /// The handle of a report.
+    var handle: OpaquePointer? {
+        get throws(Failure) {
+            let bytes = [UInt8](text.utf8)
+            return unsafe Handles.insert(try DataValue(bytes.span))
+        }
     }
 }
 

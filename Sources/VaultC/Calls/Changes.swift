@@ -56,10 +56,8 @@ public func rotateToCurrent(
     unsafe reporting(report) {
         let settings = try unsafe settings(options)
         let keyring = try unsafe Handles.object(keyring, Keyring.self)
-        var given = try unsafe givenKeys(keys)
-        given.add(keyring)
         var credentials = try credentials(nil, settings)
-        credentials.keys = given
+        credentials.keys = try unsafe givenKeys(keys, adding: keyring)
         return .rotation(
             try Vault.rotate(
                 at: unsafe VaultC.path(path), keyring.keyChangeToCurrent(), with: credentials,

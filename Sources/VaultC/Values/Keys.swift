@@ -89,6 +89,13 @@ func givenKeys(_ keys: OpaquePointer?) throws(Failure) -> GivenKeys {
     try unsafe Handles.objectIfAny(keys, KeysValue.self)?.given.withLock { $0 } ?? GivenKeys()
 }
 
+/// The same with a keyring, whose keys open too.
+func givenKeys(_ keys: OpaquePointer?, adding keyring: Keyring) throws(Failure) -> GivenKeys {
+    var given = try unsafe givenKeys(keys)
+    given.add(keyring)
+    return given
+}
+
 /// The identities in a text.
 ///
 /// - Throws: `badKey`, and `Failure` with `pluginFailed` for an identity of a plugin.

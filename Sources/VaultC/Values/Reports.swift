@@ -43,6 +43,9 @@ extension JSON {
         .object(members(of: header) + [("pin", .text(header.pin.text))])
     }
 
+    /// A header file of which nothing is authenticated.
+    static func shown(_ header: HeaderFile) -> JSON { .object(members(of: header.summary)) }
+
     static func copy(_ copy: Inspection.Copy) -> JSON {
         switch copy {
         case .intact(let header): .object([("status", .text("intact"))] + members(of: header))
@@ -108,6 +111,14 @@ extension JSON {
             ("removed", .slots(rotation.removed)), ("kept", .slots(rotation.kept)),
             ("newHeader", .flag(rotation.isNewHeader)), ("repaired", .flag(rotation.isRepaired)),
             ("newFile", .flag(rotation.isNewFile)), ("header", .header(rotation.header)),
+        ])
+    }
+
+    /// There is no container whose health could be told, and no file that could be new.
+    static func rotated(_ new: HeaderFile.Rotated) -> JSON {
+        .object([
+            ("added", .slots(new.added)), ("removed", .slots(new.removed)), ("kept", .slots(new.kept)),
+            ("newHeader", .flag(new.isChanged)), ("header", .header(new.file.summary)),
         ])
     }
 

@@ -9,6 +9,7 @@ struct Settings: Sendable {
     var sealing = SealOptions()
     var limits = OpenLimits.standard
     var pin: HeaderPin?
+    var headerPin: HeaderPin?
     var jobs: Int?
     var keeping: HeaderPlace?
     /// The flags that are set.
@@ -30,7 +31,7 @@ struct Settings: Sendable {
     }
 
     private enum Text: Int32 {
-        case context = 1, name, contentType, pin
+        case context = 1, name, contentType, pin, headerPin
     }
 
     func has(_ flag: Flag) -> Bool { flags.contains(flag) }
@@ -100,6 +101,7 @@ struct Settings: Sendable {
                 throw Failure.invalid("a content type has 1 to 127 printable ASCII characters")
             }
             sealing.metadata.contentType = text
+        case .headerPin: headerPin = try HeaderPin(text: text)
         case .pin, .context: pin = try HeaderPin(text: text)
         }
     }
