@@ -108,6 +108,84 @@ def test_an_exception_keeps_the_old_file(path, key, plaintext):
         assert file.read() == plaintext
 
 
+def test_header_files(tmp_path, key, plaintext):
+    body, header = tmp_path / "x.vault", tmp_path / "x.hdr"
+    with vaultfile.open(body, "wb", keys=key, header=header) as file:
+        file.write(plaintext)
+        # It is there before the container.
+        assert header.stat().st_mode & 0o777 == 0o600 and not body.exists()
+    with pytest.raises(vaultfile.HeaderDetachedError):
+        vaultfile.open(body, "rb", keys=key)
+    for given in (header, str(header), header.read_bytes(), bytearray(header.read_bytes()), io.BytesIO(header.read_bytes())):
+        with vaultfile.open(body, "rb", keys=key, header=given) as file:
+            file.seek(70_000)
+            assert file.read(10) == plaintext[70_000:70_010]
+    assert vaultfile.verify(body, key, header=header)["headerFile"]["slots"][0]["id"] == key.id
+    assert vaultfile.decrypt(body.read_bytes(), key, header=header) == plaintext
+    vaultfile.decrypt_file(body, tmp_path / "y", key, header=header)
+    assert (tmp_path / "y").read_bytes() == plaintext
+    assert vaultfile.inspect(body)["front"]["status"] == "intact"
+    # Other header files, and none.
+    other, others = vaultfile.encrypt_detached(b"x", key)
+    assert vaultfile.decrypt(other, key, header=others) == b"x"
+    for wanted, given in (
+            (vaultfile.DamagedError, others), (vaultfile.NotVaultfileError, b"no header"),
+            (vaultfile.NotVaultfileError, io.BytesIO(b"no header")), (FileNotFoundError, tmp_path / "none"),
+            (vaultfile.DamagedError, b""), (TypeError, io.StringIO("text")), (ValueError, "")):
+        with pytest.raises(wanted):
+            vaultfile.open(body, "rb", keys=key, header=given)
+    own = vaultfile.encrypt(b"x", key, header_capacity=4096)
+    for wanted, given in ((vaultfile.DamagedError, others), (vaultfile.InvalidArgumentError, own[:4096])):
+        with pytest.raises(wanted):
+            vaultfile.decrypt(own, key, header=given)
+    # A header file that is there is not lost, and the container stays.
+    before = body.read_bytes(), header.read_bytes()
+    with pytest.raises(FileExistsError):
+        vaultfile.open(body, "wb", keys=key, header=header)
+    assert (body.read_bytes(), header.read_bytes()) == before
+    with pytest.raises(ZeroDivisionError), vaultfile.open(body, "wb", keys=key, header=tmp_path / "z.hdr"):
+        1 / 0
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["x.hdr", "x.vault", "y"]
+    # File objects.
+    there, slots = io.BytesIO(), io.BytesIO()
+    with vaultfile.open(there, "wb", keys=key, header=slots) as file:
+        assert slots.getvalue() and not there.getvalue()
+        file.write(b"there")
+    with vaultfile.open(there, "rb", keys=key, header=slots.getvalue()) as file:
+        assert file.read() == b"there"
+
+
+def test_slots_move(tmp_path, key, plaintext):
+    body, header, new = tmp_path / "x.vault", tmp_path / "x.hdr", vaultfile.Key.generate()
+    with vaultfile.open(body, "wb", keys=key) as file:
+        file.write(plaintext)
+    done = vaultfile.detach(body, key, header)
+    assert done["headerFile"] == str(header) and vaultfile.verify_header(header.read_bytes(), key)["pin"] == done[
+        "headerPin"]
+    first = header.read_bytes()
+    header.write_bytes(vaultfile.rotate_header(first, key, add=new))
+    report = vaultfile.rotate_header_file(header, new, remove=key)
+    assert [slot["id"] for slot in report["removed"]] == [key.id]
+    assert vaultfile.rotate_header_file(header, new, add=key, dry_run=True)["added"]
+    with pytest.raises(vaultfile.WrongKeyError):
+        vaultfile.verify(body, key, header=header)
+    # An old header file that was put back.
+    now = header.read_bytes()
+    header.write_bytes(first)
+    with pytest.raises(vaultfile.UnexpectedStateError):
+        vaultfile.attach(body, key, header, header_pin=report["header"]["pin"])
+    with pytest.raises(vaultfile.UnexpectedStateError):
+        vaultfile.verify(body, key, header=header, header_pin=report["header"]["pin"])
+    header.write_bytes(now)
+    assert vaultfile.attach(body, new, header)["newHeader"] and not header.exists()
+    assert vaultfile.verify(body, new)["health"] == "intact"
+    # Without a path it is beside the container, where the command looks.
+    beside = vaultfile.detach(body, new)["headerFile"]
+    assert beside.startswith(f"{body}.") and beside.endswith(".hdr")
+    other = vaultfile.Key.generate()
+    assert vaultfile.reencrypt(body, new, other, drop=new, header=beside)["headerFile"]["slots"][0]["id"] == other.id
+
+
 def test_modes(path, key):
     with pytest.raises(FileExistsError):
         vaultfile.open(path, "xb", keys=key)

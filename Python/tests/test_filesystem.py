@@ -81,6 +81,34 @@ def test_ranges_and_listings(key_file, plaintext):
     assert not memory.exists("/f/x.vault")
 
 
+def test_header_files(tmp_path, s3, key_file, plaintext):
+    for name, options in (
+            ("memory", {}), ("file", {}), ("s3", s3)):
+        below = fsspec.filesystem(name, **options)
+        fs = fsspec.filesystem("vaultfile", fs=below, keys=key_file, header_suffix=".hdr")
+        path = {"memory": "/h/x.vault", "file": str(tmp_path / "x.vault"), "s3": "bucket/h.vault"}[name]
+        with fs.open(path, "wb") as file:
+            file.write(plaintext)
+        assert fs.cat_file(path, 5, 10) == plaintext[5:10]
+        assert vaultfile.inspect_header(below.cat(path + ".hdr"))["generation"] == 1
+        plain = fsspec.filesystem("vaultfile", fs=below, keys=key_file)
+        with pytest.raises(vaultfile.HeaderDetachedError):
+            plain.cat(path)
+        # The header file may be elsewhere, and may be bytes.
+        for header in (path + ".hdr", below.cat(path + ".hdr")):
+            assert fsspec.filesystem("vaultfile", fs=below, keys=key_file, header=header).size(path) == len(plaintext)
+        # The header file that is there may be the only way into a container.
+        with pytest.raises(FileExistsError):
+            fs.open(path, "wb")
+        with pytest.raises(FileNotFoundError):
+            fs.cat(path + ".hdr")
+        below.pipe_file(path + ".hdr", b"no header file")
+        with pytest.raises(vaultfile.NotVaultfileError):
+            fs.cat(path)
+    with pytest.raises(ValueError):
+        fsspec.filesystem("vaultfile", fs=below, keys=key_file, header="x", header_suffix=".hdr")
+
+
 def test_an_exception_keeps_the_old_object(tmp_path, s3, key_file):
     local = fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file)
     remote = fsspec.filesystem("vaultfile", target_protocol="s3", target_options=s3, keys=key_file)

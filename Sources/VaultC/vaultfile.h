@@ -127,7 +127,7 @@ enum vaultfile_status {
     VAULTFILE_DOES_NOT_FIT = 29,           /* the slots do not fit a header */
     VAULTFILE_MIXED_RECIPIENTS = 30,       /* post-quantum and classical public keys together */
     VAULTFILE_PLUGIN_FAILED = 31,          /* an age plugin would be needed; the library starts none */
-    VAULTFILE_HEADER_DETACHED = 32,        /* the slots are in a header file, which this library does not take yet */
+    VAULTFILE_HEADER_DETACHED = 32,        /* the slots are in a header file, and none was given */
     VAULTFILE_NOT_DETACHED = 33,           /* a header file was given for a container that has its own slots */
     /* Changing keys. */
     VAULTFILE_LAST_SLOT = 51,              /* nobody could open the container */
@@ -240,7 +240,9 @@ enum vaultfile_text {
     VAULTFILE_NAME = 2,         /* metadata: the name of the file, one path component */
     VAULTFILE_CONTENT_TYPE = 3, /* metadata: 1 to 127 printable ASCII characters */
     VAULTFILE_PIN = 4,          /* the state of the header that the caller remembers: VAULTFILE-PIN-1… */
-    VAULTFILE_HEADER_PIN = 5    /* the same of a header file */
+    VAULTFILE_HEADER_PIN = 5,   /* the same of a header file */
+    VAULTFILE_HEADER_FILE = 6,  /* the bytes of the header file of a container whose slots are in one */
+    VAULTFILE_HEADER_PATH = 7   /* its path; it takes the place of the bytes, and they of it */
 };
 
 vaultfile_error *vaultfile_options_new(vaultfile_options **options) VAULTFILE_RESULT;
@@ -474,6 +476,34 @@ vaultfile_error *vaultfile_writer_commit(vaultfile_writer *writer) VAULTFILE_RES
 /* Without a commit, no file remains. */
 void vaultfile_writer_free(vaultfile_writer *writer);
 
+/* ---- Containers whose slots are in a header file ---- */
+
+/* Without its header file nobody opens such a container (Spec, chapter 23). Each call gives the bytes of the header file
+ * before a byte of the container: store them durably before the container, and remove them if it fails. To open the
+ * container, set VAULTFILE_HEADER_FILE or VAULTFILE_HEADER_PATH. */
+vaultfile_error *vaultfile_encrypt_detached(
+    const void *plaintext, size_t count, vaultfile_recipients *recipients, vaultfile_options *options,
+    vaultfile_data **header, vaultfile_data **container) VAULTFILE_RESULT;
+vaultfile_error *vaultfile_writer_open_detached(
+    const char *path, vaultfile_recipients *recipients, vaultfile_options *options,
+    vaultfile_data **header, vaultfile_writer **writer) VAULTFILE_RESULT;
+vaultfile_error *vaultfile_encryptor_new_detached(
+    vaultfile_recipients *recipients, vaultfile_options *options, vaultfile_data **header,
+    vaultfile_encryptor **encryptor) VAULTFILE_RESULT;
+
+/* Moves the slots of a container to a header file, which is durable before the container loses them. NULL for the name
+ * that the command looks for. If it is interrupted, the same call finishes it. VAULTFILE_HEADER_CAPACITY is the size of
+ * the header file; VAULTFILE_LOSE_SLOTS agrees that slots are lost that only a header file of this name has. The report is
+ * that of a rotation, with `headerFile`, its path, and `headerPin`; it may be NULL. */
+vaultfile_error *vaultfile_detach(
+    const char *path, const char *header, vaultfile_keys *keys, vaultfile_options *options,
+    vaultfile_data **report) VAULTFILE_RESULT;
+
+/* Moves them back, and then removes the header file. notDetached if the container has slots of its own. */
+vaultfile_error *vaultfile_attach(
+    const char *path, const char *header, vaultfile_keys *keys, vaultfile_options *options,
+    vaultfile_data **report) VAULTFILE_RESULT;
+
 /* ---- Streams ---- */
 
 vaultfile_error *vaultfile_encryptor_new(
@@ -532,7 +562,12 @@ vaultfile_error *vaultfile_rotate_header(
     const void *header, size_t count, vaultfile_recipients *adding, vaultfile_recipients *removing,
     vaultfile_keys *keys, vaultfile_options *options, vaultfile_data **rotated, vaultfile_data **report) VAULTFILE_RESULT;
 
-/* Brings a header file to the current key of a keyring in the same way. */
+/* The same of a header file in a file system, which is replaced under a lock. */
+vaultfile_error *vaultfile_rotate_header_file(
+    const char *path, vaultfile_recipients *adding, vaultfile_recipients *removing, vaultfile_keys *keys,
+    vaultfile_options *options, vaultfile_data **report) VAULTFILE_RESULT;
+
+/* Brings a header file in memory to the current key of a keyring. */
 vaultfile_error *vaultfile_rotate_header_to_current(
     const void *header, size_t count, vaultfile_keyring *keyring, vaultfile_keys *keys, vaultfile_options *options,
     vaultfile_data **rotated, vaultfile_data **report) VAULTFILE_RESULT;

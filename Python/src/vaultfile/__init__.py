@@ -32,7 +32,15 @@ from ._errors import (
     UnsupportedError,
     WrongKeyError,
 )
-from ._headers import inspect_header, rotate_header, verify_header
+from ._headers import (
+    attach,
+    detach,
+    encrypt_detached,
+    inspect_header,
+    rotate_header,
+    rotate_header_file,
+    verify_header,
+)
 from ._keyring import Change, Entry, Keyring
 from ._keys import AskForKeys, Identity, IdentityFile, Key, KeyFile, Keys, Passphrase, Recipient, Recipients, SlotID
 from ._library import lib as _lib
@@ -50,6 +58,7 @@ __all__ = [
     "Key", "KeyFile", "Keyring", "KeyringError", "Keys", "LimitExceededError", "MissingFileError", "NoSuchKeyError",
     "NotVaultfileError", "OutOfMemoryError", "OutputExistsError", "Passphrase", "RangeInvalidError", "RawReader",
     "Reader", "Recipient", "Recipients", "SlotID", "SystemCallError", "UnexpectedStateError", "UnsupportedError",
-    "Writer", "WrongKeyError", "decrypt", "decrypt_file", "encrypt", "encrypt_file", "inspect", "inspect_header",
-    "open", "reencrypt", "repair", "rotate", "rotate_header", "verify", "verify_header",
+    "Writer", "WrongKeyError", "attach", "decrypt", "decrypt_file", "detach", "encrypt", "encrypt_detached",
+    "encrypt_file", "inspect", "inspect_header", "open", "reencrypt", "repair", "rotate", "rotate_header",
+    "rotate_header_file", "verify", "verify_header",
 ]

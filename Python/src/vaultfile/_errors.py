@@ -44,7 +44,7 @@ class WrongKeyError(Error):
 
 
 class HeaderDetachedError(Error):
-    """The slots of the container are in a header file, which this package does not take yet."""
+    """The slots of the container are in a header file, and none was given: `header=`."""
 
 
 class UnexpectedStateError(Error):

@@ -1,13 +1,16 @@
-"""Header files: the slots of a container, kept apart from it (Spec, chapter 23). Here they are bytes, from anywhere."""
+"""Header files: the slots of a container, kept apart from it (Spec, chapter 23)."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 from typing import Any, Optional
 
+from ._errors import check
 from ._keys import Keys, KeysHandle, Recipients, recipients_handle
 from ._library import lib
-from ._memory import Buffer, address, data, report
-from ._options import HEADER, options_handle
+from ._memory import Buffer, address, data, report, taken
+from ._options import CHANGING, HEADER, SEALING, options_handle
 
 
 def inspect_header(header: Buffer) -> dict[str, Any]:
@@ -57,3 +60,62 @@ def rotate_header(
         return failed
 
     return data(call, callbacks=(opening,))
+
+
+def rotate_header_file(
+    path: Any,
+    keys: Keys,
+    *,
+    add: Optional[Recipients] = None,
+    remove: Optional[Recipients] = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """The same as `rotate_header` for a header file in a file system, which is replaced under a lock. Options: also
+    `break_links` and `dry_run`. Returns a report with `added`, `removed`, `kept` and `header`."""
+    opening = KeysHandle(keys)
+    adding, removing = recipients_handle(add), recipients_handle(remove)
+    settings = options_handle(
+        HEADER | {"lose_access", "mix_recipients", "remove_others", "break_links", "dry_run"}, options)
+    return report(
+        lib.vaultfile_rotate_header_file, os.fsencode(path), adding.value, removing.value, opening.value,
+        settings.value, callbacks=(opening,))
+
+
+def encrypt_detached(plaintext: Buffer, keys: Recipients, **options: Any) -> tuple[bytes, bytes]:
+    """Encrypts bytes. Returns the container, and its header file, which has the slots: without it nobody opens the
+    container. Store the header file first. The options are those of `open` for writing."""
+    recipients = recipients_handle(keys)
+    settings = options_handle(SEALING, options)
+    bytes_, count = address(plaintext)
+    header, container = ctypes.c_void_p(), ctypes.c_void_p()
+    check(lib.vaultfile_encrypt_detached(
+        bytes_, count, recipients.value, settings.value, ctypes.byref(header), ctypes.byref(container)))
+    return taken(container), taken(header)
+
+
+def detach(path: Any, keys: Keys, header: Any = None, **options: Any) -> dict[str, Any]:
+    """Moves the slots of a container to a header file at the path `header`. Without it, the file is beside the container
+    and has the name that the command looks for. The header file is durable before the container loses its slots. An
+    interrupted call loses nothing, and the same call again finishes it. Keep the header file as safe as the container.
+
+    Options: `header_capacity`, `lose_slots` consents to the loss of slots that only a header file of this name has;
+    `break_links`, `keep_copy`, `dry_run`, `context`, `pin`, limits.
+
+    Returns the report of `rotate`, with the path `headerFile` and `headerPin`."""
+    opening = KeysHandle(keys)
+    settings = options_handle((CHANGING - {"header", "header_pin"}) | {"header_capacity", "lose_slots"}, options)
+    return report(
+        lib.vaultfile_detach, os.fsencode(path), None if header is None else os.fsencode(header), opening.value,
+        settings.value, callbacks=(opening,))
+
+
+def attach(path: Any, keys: Keys, header: Any, **options: Any) -> dict[str, Any]:
+    """Moves the slots of the header file at the path `header` back to its container, and then removes the file.
+
+    Options: `break_links`, `keep_copy`, `dry_run`, `context`, `pin`, `header_pin`, limits. Returns the report of
+    `rotate`."""
+    opening = KeysHandle(keys)
+    settings = options_handle(CHANGING - {"header"}, options)
+    return report(
+        lib.vaultfile_attach, os.fsencode(path), os.fsencode(header), opening.value, settings.value,
+        callbacks=(opening,))

@@ -326,10 +326,15 @@ def _items(given: Any, kind: type) -> list[Any]:
 def save(secret: Secret, path: Path) -> None:
     """Writes a secret to a new file with mode 0600, durably."""
     bytes_, count = secret.argument
+    save_file(memoryview(bytes_).cast("B")[:count], path)
+
+
+def save_file(bytes_: Any, path: Path) -> None:
+    """Writes a new file with mode 0600, durably."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
     try:
         with open(descriptor, "wb", buffering=0) as file:
-            if file.write(memoryview(bytes_).cast("B")[:count]) != count:
+            if file.write(bytes_) != len(bytes_):
                 raise OSError(f"{os.fspath(path)}: the disk is full")
             os.fsync(file.fileno())
         _sync_folder(path)

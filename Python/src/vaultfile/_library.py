@@ -98,6 +98,12 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "rotate": (HANDLE, c_char_p, HANDLE, HANDLE, HANDLE, HANDLE, RESULT),
     "rotate_to_current": (HANDLE, c_char_p, HANDLE, HANDLE, HANDLE, RESULT),
     "rotate_header": (HANDLE, BYTES, SIZE, HANDLE, HANDLE, HANDLE, HANDLE, RESULT, RESULT),
+    "rotate_header_file": (HANDLE, c_char_p, HANDLE, HANDLE, HANDLE, HANDLE, RESULT),
+    "encrypt_detached": (HANDLE, BYTES, SIZE, HANDLE, HANDLE, RESULT, RESULT),
+    "writer_open_detached": (HANDLE, c_char_p, HANDLE, HANDLE, RESULT, RESULT),
+    "encryptor_new_detached": (HANDLE, HANDLE, HANDLE, RESULT, RESULT),
+    "detach": (HANDLE, c_char_p, c_char_p, HANDLE, HANDLE, RESULT),
+    "attach": (HANDLE, c_char_p, c_char_p, HANDLE, HANDLE, RESULT),
     "rotate_header_to_current": (HANDLE, BYTES, SIZE, HANDLE, HANDLE, HANDLE, RESULT, RESULT),
     "repair": (HANDLE, c_char_p, HANDLE, HANDLE, RESULT),
     "reencrypt": (HANDLE, c_char_p, HANDLE, HANDLE, HANDLE, HANDLE, RESULT),
@@ -178,4 +184,4 @@ class Options:
     ALLOW_UNLOCKED = 61
 
 
-TEXT_OPTIONS = {"context": 1, "name": 2, "content_type": 3, "pin": 4, "header_pin": 5}
+TEXT_OPTIONS = {"context": 1, "name": 2, "content_type": 3, "pin": 4, "header_pin": 5, "header_file": 6, "header_path": 7}

@@ -41,6 +41,11 @@ def data(
     """Calls a function whose last argument receives bytes."""
     made = ctypes.c_void_p()
     check(function(*arguments, ctypes.byref(made)), *callbacks)
+    return taken(made)
+
+
+def taken(made: ctypes.c_void_p) -> bytes:
+    """The bytes of a handle, which is freed."""
     try:
         count = lib.vaultfile_data_count(made)
         return ctypes.string_at(lib.vaultfile_data_bytes(made), count) if count else b""

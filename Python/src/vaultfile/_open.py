@@ -50,7 +50,11 @@ def open(
     `keys` are what opens the container, or whom it is encrypted to: a Key, KeyFile, Passphrase, Identity, Recipient or
     Keyring, or a list of these.
 
-    `options` to read: `context`, `pin`, and limits (`service_limits`, `max_plaintext`, …). To write: `context`,
+    `header` is the header file of a container whose slots are in one. To read: its bytes, a path, or a binary file
+    object. To write: a new path, or a file object, which gets the header file before the container gets a byte; without
+    it nobody opens the container.
+
+    `options` to read: `context`, `pin`, `header_pin`, and limits (`service_limits`, `max_plaintext`, …). To write: `context`,
     `chunk_size`, `header_capacity`, `compress`, `digest`, `tar_index`, `mix_recipients`, `modified`, `permissions`,
     `name`, `content_type`. The specification explains them.
 

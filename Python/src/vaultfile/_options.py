@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Optional, Union
 
 from ._errors import check
@@ -53,6 +54,9 @@ def options_handle(allowed: frozenset[str], given: dict[str, Any]) -> Handle:
             raise TypeError(f"{name!r} is not an option here; there are: {', '.join(sorted(allowed))}")
         if value is None or value is False:
             continue
+        if name == "header":
+            set_header(made, value)
+            continue
         if name in TEXT_OPTIONS:
             text: Union[bytes, Any] = value.encode() if isinstance(value, str) else value
             bytes_, count = address(text)
@@ -69,12 +73,29 @@ def options_handle(allowed: frozenset[str], given: dict[str, Any]) -> Handle:
     return made
 
 
+#: One byte more than a header file can have shows that a file object is none.
+HEADER_MOST = (1 << 20) + 1
+
+
+def set_header(options: Handle, header: Any) -> None:
+    """The header file of a container: bytes, a path, or a binary file object, which is read from its position."""
+    name = "header_path" if isinstance(header, (str, os.PathLike)) else "header_file"
+    if name == "header_path":
+        header = os.fsencode(header)
+    elif not isinstance(header, (bytes, bytearray, memoryview)):
+        header = header.read(HEADER_MOST)
+        if not isinstance(header, (bytes, bytearray, memoryview)):
+            raise TypeError("the header file must be binary")
+    bytes_, count = address(header)
+    check(lib.vaultfile_options_set_bytes(options.value, TEXT_OPTIONS[name], bytes_, count))
+
+
 LIMITS = frozenset({
-    "context", "pin", "service_limits", "max_plaintext", "max_chunk_size", "max_passphrase_slots", "max_passes",
+    "context", "pin", "header", "header_pin", "service_limits", "max_plaintext", "max_chunk_size", "max_passphrase_slots", "max_passes",
     "max_memory_kib", "max_stretching_kib", "max_public_key_slots", "max_stanza_slots"})
 SEALING = frozenset({
     "context", "chunk_size", "header_capacity", "compress", "digest", "tar_index", "mix_recipients", "modified",
     "permissions", "name", "content_type"})
 # Of a header file without its body: a pin of the body has no meaning.
-HEADER = (LIMITS - {"pin"}) | {"header_pin"}
+HEADER = LIMITS - {"pin", "header"}
 CHANGING = LIMITS | {"dry_run", "lose_access", "break_links", "keep_copy", "mix_recipients"}

@@ -9,9 +9,9 @@ from types import TracebackType
 from typing import Any, Optional
 
 from ._errors import check
-from ._keys import Recipients, recipients_handle
+from ._keys import Recipients, recipients_handle, save_file
 from ._library import lib
-from ._memory import Handle, address, make, view
+from ._memory import Handle, address, make, taken, view
 from ._options import SEALING, options_handle
 from ._sources import path_of
 
@@ -34,14 +34,33 @@ class Writer(io.BufferedIOBase):
         self._position = 0
         self._collected = bytearray()
         self._sink: Any = None
+        self._header: Any = None
+        header = options.pop("header", None)
         path = path_of(target)
         handle = recipients_handle(recipients)
         if path is not None:
             settings = options_handle(SEALING | {"replace"}, {**options, "replace": replace})
-            self._sink = _PathSink(path, handle, settings)
+            made: Any = _PathSink(path, handle, settings, header is not None)
         else:
-            self._sink = _FileSink(target, handle, options_handle(SEALING, options))
+            made = _FileSink(target, handle, options_handle(SEALING, options), header is not None)
+        if header is not None:
+            # Durable before the container: without it nobody opens the container.
+            try:
+                self._store(header, made.header)
+            except BaseException:
+                made.free()
+                raise
+        self._sink = made
         self._open = True
+
+    def _store(self, header: Any, bytes_: bytes) -> None:
+        if isinstance(header, (str, os.PathLike)):
+            save_file(bytes_, header)
+            self._header = header
+        else:
+            write_all(header, memoryview(bytes_))
+            if hasattr(header, "flush"):
+                header.flush()
 
     def writable(self) -> bool:
         self._check_open()
@@ -82,6 +101,8 @@ class Writer(io.BufferedIOBase):
             if self._open:
                 self._send()
                 self._open = False
+                # From here on the container may have its name, even if the call fails: the header file stays.
+                self._header = None
                 self._sink.commit()
                 self._committed()
         except BaseException:
@@ -90,10 +111,13 @@ class Writer(io.BufferedIOBase):
         self._release()
 
     def discard(self) -> None:
-        """Abandons the container. No file appears."""
+        """Abandons the container. No file appears, and a header file at a path is removed."""
         if self.closed:
             return
         self._release()
+        header, self._header = self._header, None
+        if header is not None:
+            os.unlink(header)
         self._abandoned()
 
     def _release(self) -> None:
@@ -147,6 +171,25 @@ class TextWriter(io.TextIOWrapper):
             self._writer.discard()
 
 
+def write_all(file: Any, bytes_: memoryview) -> None:
+    """An unbuffered file can take less than it was given."""
+    while len(bytes_):
+        written = file.write(bytes_)
+        if written is None or written == 0:
+            raise BlockingIOError("the file takes no bytes at this moment")
+        bytes_ = bytes_[written:]
+
+
+def _made(function: str, free: Any, is_detached: bool, *arguments: Any) -> tuple[Handle, bytes]:
+    """A new container, and its header file if its slots are in one."""
+    if not is_detached:
+        return make(getattr(lib, "vaultfile_" + function), free, *arguments), b""
+    header = ctypes.c_void_p()
+    made = make(
+        getattr(lib, f"vaultfile_{function}_detached"), free, *arguments, ctypes.byref(header))
+    return made, taken(header)
+
+
 class _Sink:
     def write(self, buffer: Any) -> None:
         raise NotImplementedError
@@ -159,9 +202,9 @@ class _Sink:
 
 
 class _PathSink(_Sink):
-    def __init__(self, path: bytes, recipients: Handle, settings: Handle) -> None:
-        self._handle = make(
-            lib.vaultfile_writer_open, lib.vaultfile_writer_free, path, recipients.value, settings.value)
+    def __init__(self, path: bytes, recipients: Handle, settings: Handle, is_detached: bool) -> None:
+        self._handle, self.header = _made(
+            "writer_open", lib.vaultfile_writer_free, is_detached, path, recipients.value, settings.value)
 
     def write(self, buffer: Any) -> None:
         bytes_, count = address(buffer)
@@ -175,10 +218,10 @@ class _PathSink(_Sink):
 
 
 class _FileSink(_Sink):
-    def __init__(self, file: Any, recipients: Handle, settings: Handle) -> None:
+    def __init__(self, file: Any, recipients: Handle, settings: Handle, is_detached: bool) -> None:
         self._file = file
-        self._handle = make(
-            lib.vaultfile_encryptor_new, lib.vaultfile_encryptor_free, recipients.value, settings.value)
+        self._handle, self.header = _made(
+            "encryptor_new", lib.vaultfile_encryptor_free, is_detached, recipients.value, settings.value)
         self._output = (ctypes.c_char * _COLLECTED)()
 
     def write(self, buffer: Any) -> None:
@@ -200,12 +243,7 @@ class _FileSink(_Sink):
             bytes_, count = None, 0
 
     def _put(self, bytes_: memoryview) -> None:
-        # An unbuffered file can take less than it was given.
-        while len(bytes_):
-            written = self._file.write(bytes_)
-            if written is None or written == 0:
-                raise BlockingIOError("the file takes no bytes at this moment")
-            bytes_ = bytes_[written:]
+        write_all(self._file, bytes_)
 
     def commit(self) -> None:
         check(lib.vaultfile_encryptor_finish(self._handle.value))

@@ -13,6 +13,7 @@ from fsspec.implementations.cached import CachingFileSystem  # type: ignore[impo
 from fsspec.implementations.chained import ChainedFileSystem  # type: ignore[import-untyped]
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
 
+from ._options import HEADER_MOST
 from ._reader import RawReader, Reader
 from ._writer import Writer
 
@@ -28,6 +29,10 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
 
     `keys` open and are encrypted to. For processes of Dask and others use KeyFile or IdentityFile, which can be pickled.
     `options` are those of `vaultfile.open`; `context` is for reading and writing.
+
+    `header` is the header file of a container whose slots are in one: bytes, or its path in the file system below. For
+    several containers, `header_suffix` is what a header file's name has behind that of its container, such as
+    ``".hdr"``. A header file that is written must be new.
     """
 
     protocol = "vaultfile"
@@ -44,6 +49,8 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         context: Optional[bytes] = None,
         read_options: Optional[dict[str, Any]] = None,
         write_options: Optional[dict[str, Any]] = None,
+        header: Any = None,
+        header_suffix: Optional[str] = None,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
@@ -51,7 +58,11 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
             if target_protocol is None:
                 raise ValueError("vaultfile needs a file system below it: vaultfile::s3://…, or fs=…")
             fs = fsspec.filesystem(target_protocol, **(target_options or {}))
+        if header is not None and header_suffix is not None:
+            raise ValueError("only one of header and header_suffix can be given")
         self.fs = fs
+        self._header = header
+        self._header_suffix = header_suffix
         self._keys = keys
         self._reading = {**(read_options or {}), "context": context}
         self._writing = {**(write_options or {}), "context": context}
@@ -71,6 +82,19 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         below: str = self.fs._strip_protocol(self._strip_protocol(path))
         return below
 
+    def _header_path(self, path: str) -> Optional[str]:
+        """The path below of the header file of a container; None if it has none, or if there are only bytes."""
+        if self._header_suffix is not None:
+            return path + self._header_suffix
+        return self._below(self._header) if isinstance(self._header, str) else None
+
+    def _header_bytes(self, path: str) -> Any:
+        header = self._header_path(path)
+        if header is None:
+            return self._header
+        with self.fs.open(header, "rb") as file:
+            return file.read(HEADER_MOST)
+
     def _open(
         self, path: str, mode: str = "rb", block_size: Any = None, autocommit: bool = True,
         cache_options: Optional[dict[str, Any]] = None, **kwargs: Any
@@ -82,22 +106,37 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
                 kwargs.update(block_size=block_size or BLOCK_SIZE, cache_options=cache_options)
             below = self.fs.open(path, "rb", **kwargs)
             try:
-                return FileReader(RawReader(below, self._keys, close_source=True, **self._reading))
+                header = self._header_bytes(path)
+                return FileReader(RawReader(below, self._keys, close_source=True, header=header, **self._reading))
             except BaseException:
                 below.close()
                 raise
         if mode in ("wb", "xb"):
             if mode == "xb" and self.fs.exists(path):
                 raise FileExistsError(path)
+            header = self._header_path(path)
+            if header is None and self._header is not None:
+                raise ValueError("a container is written with the path of its header file, and not with its bytes")
+            if header is not None and self.fs.exists(header):
+                # It may be the only way into the container that is there.
+                raise FileExistsError(header)
             if autocommit and isinstance(self.fs, LocalFileSystem):
                 # The library makes it durable before it has its name.
                 if self.fs.auto_mkdir:
                     self.fs.makedirs(self.fs._parent(path), exist_ok=True)
-                return Writer(path, self._keys, replace=mode == "wb", **self._writing)
+                return Writer(path, self._keys, replace=mode == "wb", header=header, **self._writing)
             # The object appears when the container is complete.
             below = self.fs.open(path, "wb", autocommit=False, **kwargs)
             try:
-                return FileWriter(below, self._keys, autocommit, self._writing)
+                if header is None:
+                    return FileWriter(below, self._keys, autocommit, self._writing)
+                # The object appears when this file is closed, before the container has a byte.
+                with self.fs.open(header, "wb") as file:
+                    try:
+                        return FileWriter(below, self._keys, autocommit, {**self._writing, "header": file})
+                    except BaseException:
+                        file.discard()
+                        raise
             except BaseException:
                 below.discard()
                 raise

@@ -86,10 +86,16 @@ public func reencrypt(
     unsafe reporting(report) {
         let settings = try unsafe settings(options)
         var choices = settings.reencryption
+        var credentials = try unsafe credentials(keys, settings)
+        // A header file of which there are only bytes cannot be replaced: the library refuses it.
+        if case .path(let path) = settings.headerFile {
+            choices.headerFile = .path(path)
+            credentials.headerFile = nil
+        }
         choices.dropping = try unsafe givenRecipients(dropping).selection(others: settings.has(.removeOthers))
         return .reencryption(
             try Vault.reencrypt(
                 at: unsafe VaultC.path(path), for: unsafe givenRecipients(recipients).recipients(),
-                with: unsafe credentials(keys, settings), options: choices, jobs: settings.jobs))
+                with: credentials, options: choices, jobs: settings.jobs))
     }
 }

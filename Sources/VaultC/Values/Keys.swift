@@ -78,11 +78,11 @@ final class KeysValue: Sendable {
     let given = Mutex(GivenKeys())
 }
 
-/// The credentials of a handle, with the context, limits and pin of the options. NULL stands for no keys.
+/// The credentials of a handle, with the context, limits, pins and header file of the options. NULL stands for no keys.
 func credentials(_ keys: OpaquePointer?, _ settings: Settings) throws(Failure) -> Credentials {
     Credentials(
         try unsafe givenKeys(keys), context: settings.sealing.context, limits: settings.limits,
-        expecting: settings.pin)
+        expecting: settings.pin, headerFile: settings.headerFile?.source, expectingHeaderFile: settings.headerPin)
 }
 
 func givenKeys(_ keys: OpaquePointer?) throws(Failure) -> GivenKeys {

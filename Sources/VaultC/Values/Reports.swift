@@ -1,3 +1,4 @@
+import SystemPackage
 import VaultFile
 
 // The members have the names that the command's JSON has, wherever it has them.
@@ -91,6 +92,7 @@ extension JSON {
         .object([
             ("authenticated", .flag(true)), ("health", .text(opened.health.rawValue)),
             ("manifest", .manifest(opened.manifest)), ("header", .header(opened.header)),
+            ("headerFile", opened.headerFile.map(JSON.header)),
             ("unexpectedCopy", opened.unexpectedCopy.map { .object(members(of: $0)) }),
         ])
     }
@@ -105,13 +107,22 @@ extension JSON {
             ])
     }
 
-    static func rotation(_ rotation: Rotation) -> JSON {
-        .object([
+    private static func members(of rotation: Rotation) -> [(name: String, value: JSON?)] {
+        [
             ("found", rotation.found.map { .text($0.rawValue) }), ("added", .slots(rotation.added)),
             ("removed", .slots(rotation.removed)), ("kept", .slots(rotation.kept)),
             ("newHeader", .flag(rotation.isNewHeader)), ("repaired", .flag(rotation.isRepaired)),
             ("newFile", .flag(rotation.isNewFile)), ("header", .header(rotation.header)),
-        ])
+        ]
+    }
+
+    static func rotation(_ rotation: Rotation) -> JSON { .object(members(of: rotation)) }
+
+    static func detachment(_ done: Detachment) -> JSON {
+        .object(
+            members(of: done.rotation) + [
+                ("headerFile", .text(done.headerFile.string)), ("headerPin", done.header.map { .text($0.pin.text) }),
+            ])
     }
 
     /// There is no container whose health could be told, and no file that could be new.
@@ -125,6 +136,7 @@ extension JSON {
     static func reencryption(_ result: Reencryption) -> JSON {
         .object([
             ("old", .opened(result.old)), ("lost", .slots(result.lost)), ("header", .header(result.header)),
+            ("headerFile", result.headerFile.map(JSON.header)),
         ])
     }
 

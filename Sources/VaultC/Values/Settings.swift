@@ -2,6 +2,7 @@
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
 import Synchronization
+import SystemPackage
 import VaultFile
 
 /// What the options of a C program say.
@@ -10,10 +11,23 @@ struct Settings: Sendable {
     var limits = OpenLimits.standard
     var pin: HeaderPin?
     var headerPin: HeaderPin?
+    var headerFile: GivenHeaderFile?
     var jobs: Int?
     var keeping: HeaderPlace?
     /// The flags that are set.
     var flags: Set<Flag> = []
+
+    enum GivenHeaderFile {
+        case bytes([UInt8])
+        case path(FilePath)
+
+        var source: HeaderFileSource {
+            switch self {
+            case .bytes(let bytes): .bytes(bytes)
+            case .path(let path): .file(at: path)
+            }
+        }
+    }
 
     enum Flag: Int32 {
         case replace = 9, sparse = 11
@@ -31,7 +45,7 @@ struct Settings: Sendable {
     }
 
     private enum Text: Int32 {
-        case context = 1, name, contentType, pin, headerPin
+        case context = 1, name, contentType, pin, headerPin, headerFile, headerPath
     }
 
     func has(_ flag: Flag) -> Bool { flags.contains(flag) }
@@ -83,9 +97,18 @@ struct Settings: Sendable {
     /// - Throws: as for numbers; `VaultError` with `badContext`.
     mutating func set(_ option: Int32, to bytes: [UInt8]) throws {
         guard let kind = Text(rawValue: option) else { throw Failure.invalid("the option \(option) is not known") }
-        if kind == .context {
+        switch kind {
+        case .context:
             sealing.context = try Context(bytes)
             return
+        case .headerFile:
+            headerFile = .bytes(bytes)
+            return
+        case .headerPath:
+            guard !bytes.isEmpty, !bytes.contains(0) else { throw Failure.invalid("a path is empty, or has a zero") }
+            headerFile = unsafe .path(FilePath(platformString: bytes.map { CChar(bitPattern: $0) } + [0]))
+            return
+        default: break
         }
         guard let text = String(validating: bytes, as: UTF8.self) else {
             throw Failure.invalid("a text is not UTF-8")
@@ -102,7 +125,7 @@ struct Settings: Sendable {
             }
             sealing.metadata.contentType = text
         case .headerPin: headerPin = try HeaderPin(text: text)
-        case .pin, .context: pin = try HeaderPin(text: text)
+        case .pin, .context, .headerFile, .headerPath: pin = try HeaderPin(text: text)
         }
     }
 
