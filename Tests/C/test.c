@@ -657,6 +657,114 @@ static void test_headers(void) {
     vaultfile_keys_free(new);
 }
 
+/* Containers whose slots are in a header file. */
+static void test_detached(void) {
+    vaultfile_recipients *const recipients = for_key();
+    vaultfile_keys *const keys = with_key();
+    vaultfile_options *const given = option(VAULTFILE_JOBS, 1);
+    vaultfile_data *header, *body, *opened, *report;
+    vaultfile_reader *reader;
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_encrypt_detached(text, text_count, recipients, NULL, NULL, &body));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_encrypt_detached(text, text_count, recipients, NULL, &header, NULL));
+    CHECK(header == NULL);
+    FAILS(VAULTFILE_LAST_SLOT, vaultfile_encrypt_detached(text, text_count, NULL, NULL, &header, &body));
+    CHECK(header == NULL && body == NULL);
+    OK(vaultfile_encrypt_detached(text, text_count, recipients, NULL, &header, &body));
+    const void *const bytes = vaultfile_data_bytes(body);
+    const size_t count = vaultfile_data_count(body);
+    FAILS(VAULTFILE_HEADER_DETACHED, vaultfile_decrypt(bytes, count, keys, NULL, &opened));
+    OK(vaultfile_options_set_bytes(
+        given, VAULTFILE_HEADER_FILE, vaultfile_data_bytes(header), vaultfile_data_count(header)));
+    OK(vaultfile_decrypt(bytes, count, keys, given, &opened));
+    CHECK(vaultfile_data_count(opened) == text_count && memcmp(vaultfile_data_bytes(opened), text, text_count) == 0);
+    vaultfile_data_free(opened);
+    OK(vaultfile_reader_open_memory(bytes, count, keys, given, &reader));
+    OK(vaultfile_reader_info(reader, &report));
+    CHECK(has(report, "\"headerFile\":{"));
+    vaultfile_data_free(report);
+    unsigned char part[100];
+    OK(vaultfile_reader_read(reader, 700000, part, sizeof part));
+    CHECK(memcmp(part, text + 700000, sizeof part) == 0);
+    vaultfile_reader_free(reader);
+
+    /* In files. The path takes the place of the bytes. */
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_bytes(given, VAULTFILE_HEADER_PATH, "", 0));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_bytes(given, VAULTFILE_HEADER_PATH, "a\0b", 3));
+    char header_path[4096];
+    snprintf(header_path, sizeof header_path, "%s", at("d.hdr"));
+    OK(vaultfile_options_set_bytes(given, VAULTFILE_HEADER_PATH, header_path, strlen(header_path)));
+    save(at("d.vault"), bytes, count);
+    FAILS(VAULTFILE_INPUT_FAILED, vaultfile_reader_open_path(at("d.vault"), keys, given, &reader));
+    save(at("d.hdr"), vaultfile_data_bytes(header), vaultfile_data_count(header));
+    OK(vaultfile_reader_open_path(at("d.vault"), keys, given, &reader));
+    OK(vaultfile_reader_verify(reader, NULL));
+    vaultfile_reader_free(reader);
+    vaultfile_data_free(header);
+    vaultfile_data_free(body);
+
+    /* Its slots change, move to the container, and back. */
+    vaultfile_recipients *more;
+    unsigned char other[32];
+    OK(vaultfile_generate_key(other, sizeof other));
+    OK(vaultfile_recipients_new(&more));
+    OK(vaultfile_recipients_add_key(more, other, sizeof other));
+    OK(vaultfile_rotate_header_file(at("d.hdr"), more, NULL, keys, NULL, &report));
+    CHECK(has(report, "\"generation\":2") && has(report, "\"newFile\":true"));
+    vaultfile_data_free(report);
+    FAILS(VAULTFILE_INPUT_FAILED, vaultfile_rotate_header_file(at("none"), more, NULL, keys, NULL, NULL));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_attach(at("d.vault"), NULL, keys, NULL, NULL));
+    OK(vaultfile_attach(at("d.vault"), at("d.hdr"), keys, NULL, NULL));
+    OK(vaultfile_reader_open_path(at("d.vault"), keys, NULL, &reader));
+    vaultfile_reader_free(reader);
+    FAILS(VAULTFILE_INPUT_FAILED, vaultfile_attach(at("d.vault"), at("d.hdr"), keys, NULL, NULL));
+    OK(vaultfile_detach(at("d.vault"), at("d.hdr"), keys, NULL, &report));
+    CHECK(has(report, "d.hdr\"") && has(report, "\"headerPin\":\"VAULTFILE-PIN-1"));
+    vaultfile_data_free(report);
+    /* Re-encryption replaces the header file. Of bytes alone it cannot. */
+    FAILS(VAULTFILE_HEADER_DETACHED, vaultfile_reencrypt(at("d.vault"), recipients, more, keys, NULL, &report));
+    OK(vaultfile_options_set_bytes(given, VAULTFILE_HEADER_FILE, "", 0));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_reencrypt(at("d.vault"), recipients, more, keys, given, &report));
+    OK(vaultfile_options_set_bytes(given, VAULTFILE_HEADER_PATH, header_path, strlen(header_path)));
+    OK(vaultfile_reencrypt(at("d.vault"), recipients, more, keys, given, &report));
+    CHECK(has(report, "\"headerFile\":{"));
+    vaultfile_data_free(report);
+
+    /* A writer, and a stream. */
+    vaultfile_writer *writer;
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_writer_open_detached(at("dw.vault"), recipients, NULL, NULL, &writer));
+    OK(vaultfile_writer_open_detached(at("dw.vault"), recipients, NULL, &header, &writer));
+    save(at("dw.hdr"), vaultfile_data_bytes(header), vaultfile_data_count(header));
+    vaultfile_data_free(header);
+    OK(vaultfile_writer_write(writer, text, text_count));
+    OK(vaultfile_writer_commit(writer));
+    vaultfile_writer_free(writer);
+    const char *const path = at("dw.hdr");
+    OK(vaultfile_options_set_bytes(given, VAULTFILE_HEADER_PATH, path, strlen(path)));
+    OK(vaultfile_reader_open_path(at("dw.vault"), keys, given, &reader));
+    OK(vaultfile_reader_verify(reader, NULL));
+    vaultfile_reader_free(reader);
+    vaultfile_encryptor *encryptor;
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_encryptor_new_detached(recipients, NULL, NULL, &encryptor));
+    OK(vaultfile_encryptor_new_detached(recipients, NULL, &header, &encryptor));
+    unsigned char stream[65536];
+    size_t made = 0, first;
+    OK(vaultfile_encryptor_update(encryptor, text, 100, stream, sizeof stream, &made));
+    first = made;
+    OK(vaultfile_encryptor_finish(encryptor));
+    OK(vaultfile_encryptor_update(encryptor, NULL, 0, stream + first, sizeof stream - first, &made));
+    OK(vaultfile_options_set_bytes(
+        given, VAULTFILE_HEADER_FILE, vaultfile_data_bytes(header), vaultfile_data_count(header)));
+    OK(vaultfile_decrypt(stream, first + made, keys, given, &opened));
+    CHECK(vaultfile_data_count(opened) == 100 && memcmp(vaultfile_data_bytes(opened), text, 100) == 0);
+    vaultfile_data_free(opened);
+    vaultfile_data_free(header);
+    vaultfile_encryptor_free(encryptor);
+    vaultfile_recipients_free(more);
+    vaultfile_recipients_free(recipients);
+    vaultfile_options_free(given);
+    vaultfile_keys_free(keys);
+}
+
 static void test_keyring(void) {
     vaultfile_recipients *const unlockers = for_key();
     vaultfile_keys *const unlocking = with_key();
@@ -932,6 +1040,7 @@ int main(int count, char **arguments) {
     test_secrets();
     test_changes();
     test_headers();
+    test_detached();
     test_keyring();
     test_misuse();
     test_threads();

@@ -130,8 +130,8 @@ public func attach(
         let settings = try unsafe settings(options)
         return .rotation(
             try Vault.attach(
-                at: unsafe VaultC.path(path), from: unsafe VaultC.path(header), with: unsafe credentials(keys, settings),
-                options: settings.rotation))
+                at: unsafe VaultC.path(path), from: unsafe VaultC.path(header),
+                with: unsafe credentials(keys, settings), options: settings.rotation))
     }
 }
 
