@@ -210,6 +210,41 @@ def test_repair_and_reencryption(tmp_path, key, plaintext):
         assert file.read() == plaintext
 
 
+def test_errors_say_what_to_do(tmp_path, key):
+    path, missing = tmp_path / "x.vault", tmp_path / "none"
+    with vaultfile.open(path, "wb", keys=key) as file:
+        file.write(b"x")
+    for refused in (
+            lambda: vaultfile.open(missing, keys=key), lambda: vaultfile.verify(missing, key),
+            lambda: vaultfile.rotate(missing, key), lambda: vaultfile.inspect(missing),
+            lambda: vaultfile.detach(missing, key), lambda: vaultfile.Keyring(missing),
+            lambda: vaultfile.encrypt_file(missing, tmp_path / "y", key)):
+        with pytest.raises(FileNotFoundError) as found:
+            refused()
+        assert found.value.filename == str(missing) and str(missing) in str(found.value)
+    (tmp_path / "plain").write_bytes(b"x")
+    with pytest.raises(FileExistsError) as found:
+        vaultfile.encrypt_file(tmp_path / "plain", path, key)
+    assert found.value.filename == str(path)
+    with pytest.raises(FileExistsError) as found:
+        vaultfile.open(path, "xb", keys=key)
+    assert found.value.filename == str(path)
+    with pytest.raises(vaultfile.WrongKeyError, match="no keys were given"):
+        vaultfile.open(path, keys=[])
+    with pytest.raises(TypeError, match="encode"):
+        vaultfile.encrypt("text", key)
+    with pytest.raises(TypeError, match="AskForKeys cannot be used here"):
+        vaultfile.encrypt(b"x", vaultfile.AskForKeys(lambda kind, ids: []))
+    # The bytes of a container are no path, and the library would see only what is before the zero.
+    (tmp_path / "a").write_bytes(path.read_bytes())
+    for refused in (
+            lambda: vaultfile.inspect(bytes(tmp_path / "a") + b"\0b"), lambda: vaultfile.open(path.read_bytes(), keys=key),
+            lambda: vaultfile.repair(f"{path}\0", key)):
+        with pytest.raises(ValueError, match="zero byte"):
+            refused()
+    assert vaultfile.WrongKeyError.__module__ == vaultfile.Key.__module__ == "vaultfile"
+
+
 def test_keyring(tmp_path, key):
     path = tmp_path / "keyring"
     unlock = vaultfile.Passphrase("open sesame", **CHEAP)

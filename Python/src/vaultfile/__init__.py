@@ -62,3 +62,9 @@ __all__ = [
     "encrypt_file", "inspect", "inspect_header", "open", "reencrypt", "repair", "rotate", "rotate_header",
     "rotate_header_file", "verify", "verify_header",
 ]
+
+# What a traceback and help() show is the name to use.
+for _name in __all__:
+    if isinstance(globals()[_name], type):
+        globals()[_name].__module__ = __name__
+del _name

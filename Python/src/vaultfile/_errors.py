@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import errno as _errno
+import functools
 import os
-from typing import Optional, Protocol
+from typing import Any, Callable, Iterator, Optional, Protocol, TypeVar, cast
 
 from ._library import lib
 
@@ -14,7 +16,8 @@ class Error(Exception):
     """Something went wrong.
 
     `name` is the name of the error in the specification, such as ``"wrongKey"``. `message` says which check failed.
-    `offset` is its place in the container in bytes, and `record` the index of the record, if there is one.
+    `offset` is its place in the container in bytes, and `record` the index of the record, if there is one. `path` is the
+    file that it is about, if the call had a path.
     """
 
     name: str = "other"
@@ -22,9 +25,10 @@ class Error(Exception):
     message: str = ""
     offset: Optional[int] = None
     record: Optional[int] = None
+    path: Optional[str] = None
 
     def __str__(self) -> str:
-        return f"{self.name}: {self.message}" if self.message else self.name
+        return ": ".join(part for part in (self.name, self.path, self.message) if part)
 
 
 class DamagedError(Error):
@@ -175,10 +179,47 @@ def take(handle: int) -> Error:
         lib.vaultfile_error_free(handle)
 
 
+@contextlib.contextmanager
+def about(path: Any, target: Any = None) -> Iterator[None]:
+    """Gives errors within it the path that they are about: `target` if it is the output that failed."""
+    try:
+        yield
+    except Error as error:
+        named = target if target is not None and error.name.startswith("output") else path
+        if error.path is None and isinstance(named, (str, bytes, os.PathLike)):
+            error.path = os.fsdecode(named)
+            if isinstance(error, OSError):
+                error.filename = error.path
+        raise
+
+
+_Call = TypeVar("_Call", bound=Callable[..., Any])
+
+
+def about_its_path(function: _Call) -> _Call:
+    """The same for a function whose first argument may be a path."""
+    @functools.wraps(function)
+    def call(path: Any, *arguments: Any, **options: Any) -> Any:
+        with about(path):
+            return function(path, *arguments, **options)
+
+    return cast(_Call, call)
+
+
 class Callbacks(Protocol):
     """What has callbacks, and the exception that one of them raised."""
 
     raised: Optional[BaseException]
+
+
+def path_bytes(path: Any) -> bytes:
+    """A path as the system has it.
+
+    Raises ValueError for one with a zero byte: the library would see another path."""
+    found = os.fsencode(path)
+    if b"\0" in found:
+        raise ValueError("a path has no zero byte; io.BytesIO makes a file object of the bytes of a container")
+    return found
 
 
 def check(handle: Optional[int], *callbacks: Callbacks) -> None:
@@ -190,4 +231,6 @@ def check(handle: Optional[int], *callbacks: Callbacks) -> None:
         raised, called.raised = called.raised, None
         if raised is not None and error.name == "callbackFailed":
             raise raised
+    if error.name == "wrongKey" and any(getattr(called, "is_empty", False) for called in callbacks):
+        error.message = "no keys were given"
     raise error

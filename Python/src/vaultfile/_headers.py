@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import ctypes
-import os
 from typing import Any, Optional
 
-from ._errors import check
+from ._errors import about_its_path, check, path_bytes
 from ._keys import Keys, KeysHandle, Recipients, recipients_handle
 from ._library import lib
 from ._memory import Buffer, address, data, report, taken
@@ -62,6 +61,7 @@ def rotate_header(
     return data(call, callbacks=(opening,))
 
 
+@about_its_path
 def rotate_header_file(
     path: Any,
     keys: Keys,
@@ -77,7 +77,7 @@ def rotate_header_file(
     settings = options_handle(
         HEADER | {"lose_access", "mix_recipients", "remove_others", "break_links", "dry_run"}, options)
     return report(
-        lib.vaultfile_rotate_header_file, os.fsencode(path), adding.value, removing.value, opening.value,
+        lib.vaultfile_rotate_header_file, path_bytes(path), adding.value, removing.value, opening.value,
         settings.value, callbacks=(opening,))
 
 
@@ -93,6 +93,7 @@ def encrypt_detached(plaintext: Buffer, keys: Recipients, **options: Any) -> tup
     return taken(container), taken(header)
 
 
+@about_its_path
 def detach(path: Any, keys: Keys, header: Any = None, **options: Any) -> dict[str, Any]:
     """Moves the slots of a container to a header file at the path `header`. Without it, the file is beside the container
     and has the name that the command looks for. The header file is durable before the container loses its slots. An
@@ -105,10 +106,11 @@ def detach(path: Any, keys: Keys, header: Any = None, **options: Any) -> dict[st
     opening = KeysHandle(keys)
     settings = options_handle((CHANGING - {"header", "header_pin"}) | {"header_capacity", "lose_slots"}, options)
     return report(
-        lib.vaultfile_detach, os.fsencode(path), None if header is None else os.fsencode(header), opening.value,
+        lib.vaultfile_detach, path_bytes(path), None if header is None else path_bytes(header), opening.value,
         settings.value, callbacks=(opening,))
 
 
+@about_its_path
 def attach(path: Any, keys: Keys, header: Any, **options: Any) -> dict[str, Any]:
     """Moves the slots of the header file at the path `header` back to its container, and then removes the file.
 
@@ -117,5 +119,5 @@ def attach(path: Any, keys: Keys, header: Any, **options: Any) -> dict[str, Any]
     opening = KeysHandle(keys)
     settings = options_handle(CHANGING - {"header"}, options)
     return report(
-        lib.vaultfile_attach, os.fsencode(path), os.fsencode(header), opening.value, settings.value,
+        lib.vaultfile_attach, path_bytes(path), path_bytes(header), opening.value, settings.value,
         callbacks=(opening,))

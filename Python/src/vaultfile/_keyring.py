@@ -6,7 +6,7 @@ import os
 from types import TracebackType
 from typing import Any, Callable, Iterable, Iterator, Optional
 
-from ._errors import check
+from ._errors import about, check, path_bytes
 from ._keys import Identity, Key, Keys, KeysHandle, Path, Recipients, recipients_handle, save
 from ._library import lib
 from ._memory import Handle, make, report, secret_text
@@ -56,15 +56,17 @@ class Keyring:
     def create(cls, path: Path, keys: Recipients, *, name: str = "key") -> Keyring:
         """Makes a keyring with a first key of this name, which is current. `keys` unlock it."""
         recipients = recipients_handle(keys)
-        check(lib.vaultfile_keyring_create(os.fsencode(path), recipients.value, name.encode()))
+        with about(path):
+            check(lib.vaultfile_keyring_create(path_bytes(path), recipients.value, name.encode()))
         return cls(path, keys)  # type: ignore[arg-type]
 
     def _open(self) -> Handle:
         opening = KeysHandle(self._keys)
         settings = options_handle(_OPENING, self._options)
-        return make(
-            lib.vaultfile_keyring_open, lib.vaultfile_keyring_free, os.fsencode(self.path), opening.value,
-            settings.value, callbacks=(opening,))
+        with about(self.path):
+            return make(
+                lib.vaultfile_keyring_open, lib.vaultfile_keyring_free, path_bytes(self.path), opening.value,
+                settings.value, callbacks=(opening,))
 
     @property
     def _value(self) -> Optional[int]:
@@ -170,7 +172,7 @@ class Change:
         opening = KeysHandle(keyring._keys)
         settings = options_handle(_OPENING, keyring._options)
         self.report = report(
-            lib.vaultfile_change_apply, self._handle.value, os.fsencode(keyring.path), opening.value, settings.value,
+            lib.vaultfile_change_apply, self._handle.value, path_bytes(keyring.path), opening.value, settings.value,
             callbacks=(opening,))
         keyring.reload()
 

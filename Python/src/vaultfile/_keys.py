@@ -257,10 +257,12 @@ class KeysHandle:
     """Keys in the library, with the callback that they may have, and the exception that it raised."""
 
     def __init__(self, keys: Optional[Keys]) -> None:
+        items = _items(keys, Opener)
+        self.is_empty = not items
         self.handle = _new_keys()
         self.raised: Optional[BaseException] = None
         self._callback: Any = None
-        for item in _items(keys, Opener):
+        for item in items:
             if isinstance(item, AskForKeys):
                 if self._callback is not None:
                     raise ValueError("only one AskForKeys can be given")
@@ -316,7 +318,10 @@ def _items(given: Any, kind: type) -> list[Any]:
         if isinstance(given, (str, bytes, bytearray, memoryview)):
             raise TypeError(
                 "a key needs its kind: Key(bytes), KeyFile(path), Passphrase(text), Identity(text) or Recipient(text)")
-        found = list(given)
+        try:
+            found = list(given)
+        except TypeError:
+            raise TypeError(f"{type(given).__name__} cannot be used here") from None
     for item in found:
         if not isinstance(item, kinds):
             raise TypeError(f"{type(item).__name__} cannot be used here")

@@ -63,6 +63,8 @@ def report(
 
 def view(buffer: Any) -> memoryview:
     """The bytes of any object with a buffer, in one row."""
+    if isinstance(buffer, str):
+        raise TypeError("bytes are needed, not str: text.encode() gives those of a text, bytes.fromhex() those of digits")
     found = memoryview(buffer)
     return found if found.format == "B" and found.ndim == 1 and found.contiguous else found.cast("B")
 

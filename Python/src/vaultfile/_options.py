@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Optional, Union
 
-from ._errors import check
+from ._errors import check, path_bytes
 from ._library import TEXT_OPTIONS, Options, lib
 from ._memory import Handle, address, make
 
@@ -81,7 +81,7 @@ def set_header(options: Handle, header: Any) -> None:
     """The header file of a container: bytes, a path, or a binary file object, which is read from its position."""
     name = "header_path" if isinstance(header, (str, os.PathLike)) else "header_file"
     if name == "header_path":
-        header = os.fsencode(header)
+        header = path_bytes(header)
     elif not isinstance(header, (bytes, bytearray, memoryview)):
         header = header.read(HEADER_MOST)
         if not isinstance(header, (bytes, bytearray, memoryview)):

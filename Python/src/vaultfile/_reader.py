@@ -7,7 +7,7 @@ import io
 import os
 from typing import Any, Optional
 
-from ._errors import check
+from ._errors import about, check
 from ._keys import Keys, KeysHandle
 from ._library import lib
 from ._memory import address, make, report, view
@@ -33,9 +33,10 @@ class RawReader(io.RawIOBase):
         limits = options_handle(LIMITS, options)
         path = path_of(source)
         if path is not None:
-            self._handle = make(
-                lib.vaultfile_reader_open_path, lib.vaultfile_reader_free, path, self._keys.value, limits.value,
-                callbacks=(self._keys,))
+            with about(path):
+                self._handle = make(
+                    lib.vaultfile_reader_open_path, lib.vaultfile_reader_free, path, self._keys.value, limits.value,
+                    callbacks=(self._keys,))
         else:
             self._file = FileSource(source)
             self._handle = make(

@@ -8,6 +8,7 @@ import os
 import threading
 from typing import Any, Optional, Union
 
+from ._errors import path_bytes
 from ._library import ReadCallback
 
 #: A path, or a binary file object that can read and seek.
@@ -16,7 +17,7 @@ Source = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", io.IOBase, 
 
 def path_of(source: Any) -> Optional[bytes]:
     """The path, if it is one."""
-    return os.fsencode(source) if isinstance(source, (str, bytes, os.PathLike)) else None
+    return path_bytes(source) if isinstance(source, (str, bytes, os.PathLike)) else None
 
 
 class FileSource:

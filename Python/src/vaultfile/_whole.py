@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, Optional
 
-from ._errors import check
+from ._errors import about, about_its_path, check, path_bytes
 from ._keys import Keys, KeysHandle, Recipients, recipients_handle
 from ._library import lib
 from ._memory import Buffer, address, data, report
@@ -37,7 +36,9 @@ def encrypt_file(source: Any, target: Any, keys: Recipients, **options: Any) -> 
     Options: those of `open` for writing, `replace` and `jobs`. Raises OutputExistsError unless `replace` is given."""
     recipients = recipients_handle(keys)
     settings = options_handle(SEALING | {"replace", "jobs"}, options)
-    check(lib.vaultfile_encrypt_file(os.fsencode(source), os.fsencode(target), recipients.value, settings.value))
+    with about(source, target):
+        check(
+            lib.vaultfile_encrypt_file(path_bytes(source), path_bytes(target), recipients.value, settings.value))
 
 
 def decrypt_file(source: Any, target: Any, keys: Keys, **options: Any) -> None:
@@ -47,10 +48,13 @@ def decrypt_file(source: Any, target: Any, keys: Keys, **options: Any) -> None:
     OutputExistsError unless `replace` is given."""
     opening = KeysHandle(keys)
     settings = options_handle(LIMITS | {"replace", "jobs", "sparse"}, options)
-    check(
-        lib.vaultfile_decrypt_file(os.fsencode(source), os.fsencode(target), opening.value, settings.value), opening)
+    with about(source, target):
+        check(
+            lib.vaultfile_decrypt_file(path_bytes(source), path_bytes(target), opening.value, settings.value),
+            opening)
 
 
+@about_its_path
 def verify(source: Source, keys: Keys, **options: Any) -> dict[str, Any]:
     """Reads and authenticates every byte of a container: of a path or a seekable file object. Returns what the
     container says of itself (`health`, `manifest`, `header`), or raises the error of the first damage."""
@@ -59,6 +63,7 @@ def verify(source: Source, keys: Keys, **options: Any) -> dict[str, Any]:
         return reader.info()
 
 
+@about_its_path
 def inspect(source: Source) -> dict[str, Any]:
     """What a container shows without a key; nothing of it is authenticated. `source` is a path or a seekable file
     object; for bytes in memory use io.BytesIO."""
@@ -69,6 +74,7 @@ def inspect(source: Source) -> dict[str, Any]:
     return report(lib.vaultfile_inspect_callback, file.callback, None, file.size, callbacks=(file,))
 
 
+@about_its_path
 def rotate(
     path: Any,
     keys: Keys,
@@ -88,18 +94,20 @@ def rotate(
     adding, removing = recipients_handle(add), recipients_handle(remove)
     settings = options_handle(CHANGING | {"remove_others"}, options)
     return report(
-        lib.vaultfile_rotate, os.fsencode(path), adding.value, removing.value, opening.value, settings.value,
+        lib.vaultfile_rotate, path_bytes(path), adding.value, removing.value, opening.value, settings.value,
         callbacks=(opening,))
 
 
+@about_its_path
 def repair(path: Any, keys: Keys, **options: Any) -> dict[str, Any]:
     """Makes both header copies and the end of a container whole again. It does not read the contents."""
     opening = KeysHandle(keys)
     settings = options_handle(CHANGING, options)
     return report(
-        lib.vaultfile_repair, os.fsencode(path), opening.value, settings.value, callbacks=(opening,))
+        lib.vaultfile_repair, path_bytes(path), opening.value, settings.value, callbacks=(opening,))
 
 
+@about_its_path
 def reencrypt(
     path: Any, keys: Keys, recipients: Recipients, *, drop: Optional[Recipients] = None, **options: Any
 ) -> dict[str, Any]:
@@ -112,5 +120,5 @@ def reencrypt(
     settings = options_handle(
         CHANGING | SEALING | {"remove_others", "lose_slots", "keep_slots", "jobs"}, options)
     return report(
-        lib.vaultfile_reencrypt, os.fsencode(path), to.value, dropping.value, opening.value, settings.value,
+        lib.vaultfile_reencrypt, path_bytes(path), to.value, dropping.value, opening.value, settings.value,
         callbacks=(opening,))

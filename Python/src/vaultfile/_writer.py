@@ -8,7 +8,7 @@ import os
 from types import TracebackType
 from typing import Any, Optional
 
-from ._errors import check
+from ._errors import about, check
 from ._keys import Recipients, recipients_handle, save_file
 from ._library import lib
 from ._memory import Handle, address, make, taken, view
@@ -203,15 +203,19 @@ class _Sink:
 
 class _PathSink(_Sink):
     def __init__(self, path: bytes, recipients: Handle, settings: Handle, is_detached: bool) -> None:
-        self._handle, self.header = _made(
-            "writer_open", lib.vaultfile_writer_free, is_detached, path, recipients.value, settings.value)
+        self._path = path
+        with about(path):
+            self._handle, self.header = _made(
+                "writer_open", lib.vaultfile_writer_free, is_detached, path, recipients.value, settings.value)
 
     def write(self, buffer: Any) -> None:
         bytes_, count = address(buffer)
-        check(lib.vaultfile_writer_write(self._handle.value, bytes_, count))
+        with about(self._path):
+            check(lib.vaultfile_writer_write(self._handle.value, bytes_, count))
 
     def commit(self) -> None:
-        check(lib.vaultfile_writer_commit(self._handle.value))
+        with about(self._path):
+            check(lib.vaultfile_writer_commit(self._handle.value))
 
     def free(self) -> None:
         self._handle.free()
