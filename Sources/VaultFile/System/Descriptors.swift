@@ -168,7 +168,7 @@ extension FileDescriptor {
     ///
     /// - Returns: whether a read would not block. The read may return bytes, the end or an error.
     func waitBriefly() throws(Errno) -> Bool {
-        try retrying { SystemCalls.current.wait(rawValue, Int16(POLLIN), Cancellation.patience) } != 0
+        try isReady(for: Int16(POLLIN), within: Cancellation.patience)
     }
 
     /// Waits until everything that was written is durable.
@@ -195,7 +195,13 @@ extension FileDescriptor {
         let time = cancellation == nil ? -1 : Cancellation.patience
         repeat {
             guard cancellation?.isCancelled != true else { throw .canceled }
-        } while try retrying({ SystemCalls.current.wait(rawValue, events, time) }) == 0
+        } while try !isReady(for: events, within: time)
+    }
+
+    private func isReady(for events: Int16, within time: Int32) throws(Errno) -> Bool {
+        // The system never has anything for a negative number, and gives no error: a caller would wait for ever.
+        guard rawValue >= 0 else { throw .badFileDescriptor }
+        return try retrying { SystemCalls.current.wait(rawValue, events, time) } != 0
     }
 
     /// The most bytes of one write. A write that blocks cannot be cancelled. So an asynchronous call first waits for
