@@ -43,6 +43,35 @@ import VaultTestSupport
         #expect(progress.withLock { $0 } == UInt64(Self.text.count))
     }
 
+    @Test("header files: detach, rotation, attach, a new container") func headerFiles() async throws {
+        try folder.write(try sealed(Self.text), to: "vault")
+        let detached = try await Vault.detach(at: folder["vault"], to: folder["hdr"], with: Self.key)
+        #expect(detached.headerFile == folder["hdr"] && detached.rotation.isNewHeader)
+        let change = KeyChange(adding: [.key(testKey(2))], removing: SlotSelection(ids: [testKey(1).id]))
+        let rotation = try await Vault.rotateHeaderFile(at: folder["hdr"], change, with: Self.key)
+        #expect(rotation.added.count == 1 && rotation.removed.count == 1)
+        try await Vault.attach(at: folder["vault"], from: folder["hdr"], with: .key(testKey(2)))
+        let reader = try await SeekableVaultReader(FileSource(at: folder["vault"]), with: .key(testKey(2)))
+        #expect(reader.length == UInt64(Self.text.count))
+
+        try folder.write(Self.text, to: "plain")
+        let input = try FileDescriptor.open(folder["plain"], .readOnly)
+        let output = try FileDescriptor.open(
+            folder["body"], .readWrite, options: [.create, .exclusiveCreate], permissions: .ownerReadWrite)
+        defer {
+            try? input.close()
+            try? output.close()
+        }
+        let stored = Mutex<[UInt8]>([])
+        try await Vault.encrypt(
+            from: input, to: output, for: [.key(testKey(1))],
+            storingHeaderFile: { file in stored.withLock { $0 = file.bytes } })
+        var credentials = Self.key
+        credentials.headerFile = .bytes(stored.withLock { $0 })
+        let body = try await SeekableVaultReader(FileSource(at: folder["body"]), with: credentials)
+        #expect(body.length == UInt64(Self.text.count))
+    }
+
     @Test("keys: rotation, re-encryption, recovery, the slots, a passphrase") func keys() async throws {
         let passphrase = testPassphrase("a")
         try folder.write(try sealed(Self.text), to: "vault")

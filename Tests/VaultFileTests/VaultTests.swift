@@ -65,6 +65,32 @@ private struct Stop: Error {}
         #expect(decrypted.bytes == plaintext)
     }
 
+    /// The system waits for ever for a descriptor with a negative number, and gives no error.
+    @Test(.timeLimit(.minutes(1))) func negativeDescriptors() async throws {
+        let none = FileDescriptor(rawValue: -1)
+        let output = try FileDescriptor.open("/dev/null", .writeOnly)
+        defer { try? output.close() }
+        let credentials = Credentials(Self.keys)
+        func refused(_ code: VaultError.Code, _ body: () async throws -> Void) async {
+            do {
+                try await body()
+                Issue.record("it did not fail")
+            } catch let error as VaultError {
+                #expect(error.code == code && error.systemError == .badFileDescriptor)
+            } catch {
+                Issue.record("\(error)")
+            }
+        }
+        // In an asynchronous function, a call by itself is the asynchronous one.
+        func decrypt() throws { try Vault.decrypt(from: none, to: output, with: credentials) }
+        await refused(.inputFailed) { try decrypt() }
+        await refused(.inputFailed) { try await Vault.decrypt(from: none, to: output, with: credentials) }
+        await refused(.inputFailed) { try await Vault.encrypt(from: none, to: output, for: Self.recipients) }
+        let input = try FileDescriptor.open("/dev/null", .readOnly)
+        defer { try? input.close() }
+        await refused(.outputFailed) { try await Vault.encrypt(from: input, to: none, for: Self.recipients) }
+    }
+
     /// System calls that transfer less than was asked for.
     @Test(arguments: [1, 2, 3, 511, 4097]) func shortTransfers(_ count: Int) throws {
         let folder = try TemporaryFolder()
