@@ -42,7 +42,7 @@ install = if command -v dpkg >/dev/null && ! dpkg -s $(1) >/dev/null 2>&1; then 
     $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1); \
 fi
 
-.PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python python-check demo test check pages recipes test-more crash faults timing mutants sanitize \
+.PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python python-check fleet-engines fleet-check fleet-bench demo test check pages recipes test-more crash faults timing mutants sanitize \
     sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint docs outside examples reference \
     vectors man completions install uninstall dependencies clean
 
@@ -129,6 +129,23 @@ python-check: python
 	$(PYTHON) -m venv $(WHEELS)/user
 	$(WHEELS)/user/bin/python -m pip install -q -r Python/requirements-tests.txt $(WHEELS)/wheel/*.whl
 	cd Python && ../$(WHEELS)/user/bin/python -m mypy && ../$(WHEELS)/user/bin/python -m pytest
+
+# The programs in Examples/Fleet, each with its engine on this machine. Not in `make test-more`: it takes minutes, and the
+# engines are large.
+FLEET = $(WHEELS)/engines
+fleet-engines: python build
+	@$(call install,openjdk-17-jre-headless)
+	rm -rf $(FLEET)
+	$(PYTHON) -m venv $(FLEET)
+	$(FLEET)/bin/python -m pip install -q -r Python/requirements-tests.txt -r Python/requirements-engines.txt \
+	    $(WHEELS)/wheel/*.whl
+
+fleet-check: fleet-engines
+	cd Python && VAULTFILE_BINARY=$(CURDIR)/$(BINARY) ../$(FLEET)/bin/python -m pytest -m engines
+
+# Prints the table of Benchmarks/FLEET.md.
+fleet-bench: fleet-engines
+	$(FLEET)/bin/python Benchmarks/fleet/run.py $(BINARY) $(BENCH)
 
 libsodium: dependencies
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)
