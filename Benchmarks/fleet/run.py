@@ -26,6 +26,17 @@ CAPACITY = 4096
 ENGINES = ["threads", "parallel", "dask", "ray", "spark"]
 
 
+def kill_session(session):
+    """GNU parallel gives each job a process group of its own; all of them are in the session that was started here."""
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+            if int(fields[3]) == session:
+                os.kill(int(stat.parent.name), signal.SIGKILL)
+        except (FileNotFoundError, ProcessLookupError):
+            pass
+
+
 class Bench:
     def __init__(self, given, folder):
         self.given, self.folder = given, folder
@@ -105,7 +116,7 @@ class Bench:
             process = self.start(engine)
             while self.written() < self.given.count // 2 and process.poll() is None:
                 time.sleep(0.05)
-            os.killpg(process.pid, signal.SIGKILL)
+            kill_session(process.pid)
             process.communicate()
             begun = time.monotonic()
             self.row(engine, "after a kill", self.start(engine), begun)
@@ -121,7 +132,8 @@ def main():
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
-    print("| engine | run | objects | seconds | requests/object | bytes/object |\n|---|---|---|---|---|---|", flush=True)
+    print("| engine | run | objects | seconds | requests/object | bytes/object |", flush=True)
+    print("|---|---|---|---|---|---|", flush=True)
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(given, Path(folder))
         for engine in given.engines:
