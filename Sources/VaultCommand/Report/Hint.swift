@@ -1,5 +1,4 @@
 internal import VaultFile
-internal import VaultStore
 
 /// Advice on what to do about a failure or a warning: the only place with such advice.
 ///
@@ -7,7 +6,8 @@ internal import VaultStore
 struct Hint: Hashable, Sendable {
     let text: String
 
-    private init(_ text: String) {
+    /// Only for the files of hints.
+    init(_ text: String) {
         self.text = text
     }
 
@@ -116,27 +116,6 @@ struct Hint: Hashable, Sendable {
         }
     }
 
-    /// The hint for an error of a store; nil if there is none.
-    static func of(_ code: StoreError.Code) -> Hint? {
-        switch code {
-        case .locked: storeIsLocked
-        case .gone: Hint("its keys are destroyed; remove the folder to make another store there")
-        case .itemExists:
-            Hint("remove it first, or leave --class out: an item that is replaced keeps its class")
-        case .protectionNeeded:
-            Hint("--class says when it can be read: always, after-first-unlock, unless-open or complete")
-        case .noKeybag: Hint("vaultfile store create --unlock K adds what unlocks the store, and the other classes")
-        case .noPublicKey:
-            Hint("vaultfile store rotate --class unless-open adds the class to a store of an older program")
-        case .keysChanged: Hint("another program has changed the keys of the store; run the command again")
-        case .storeForged:
-            Hint(
-                "someone may have exchanged files; vaultfile store check --repair moves forged items to the folder lost"
-            )
-        default: nil
-        }
-    }
-
     /// The hint for header copies that are not both intact; nil if both are.
     static func of(_ health: Health) -> Hint? {
         switch health {
@@ -205,7 +184,7 @@ struct Hint: Hashable, Sendable {
     static let begin = Hint(
         "vaultfile encrypt -p FILE encrypts a file, vaultfile decrypt FILE.vault decrypts it, \(listsCommands)")
     /// A name as a shell takes it.
-    private static func quoted(_ name: String) -> String {
+    static func quoted(_ name: String) -> String {
         let isPlain = name.utf8.allSatisfy { byte in
             UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || "0123456789._/+@%,:-".utf8.contains(byte)
         }
@@ -436,58 +415,11 @@ struct Hint: Hashable, Sendable {
     static let renew = Hint(
         "vaultfile key passphrase --renew --add passphrase --add file:PATH makes old copies of the keyring file alone "
             + "useless: name all that must still unlock it; destroy copies of both files yourself")
-    static let renewStore = Hint(
-        "vaultfile store passphrase --renew --add passphrase --add file:PATH makes old copies of keys.vault alone useless: "
-            + "name all that must still unlock the store; destroy copies of both files yourself")
-    static let renewCard = Hint(
-        "vaultfile store rotate --new-device-key makes old copies of store.vault alone useless; destroy copies of both "
-            + "files yourself")
-    static let storeRotationIsUnfinished = Hint(
-        "recover these items and remove them, and run vaultfile store rotate again")
-    static let storeRotationIsInterrupted = Hint("the same vaultfile store rotate again finishes it")
-    static let restoreItem = Hint("restore this file from a backup, or remove the item and put it again")
-    static let forceMovesItem = Hint("--force replaces the item that has the new name")
     static let removeUnderOtherNames = Hint("overwrite and remove it under those names")
     static let bytesStay = Hint("its bytes stay on the disk until something overwrites them")
     static let inspectUnlockKey = Hint("vaultfile inspect shows what unlocks it, and --remove takes an ID from it")
     static let removeOnePassphrase =
         Hint("--remove names the one to remove, --add passphrase asks for a new one")
-
-    // MARK: Stores
-
-    static let nameStore = Hint("name its folder with -S, or set \(Variable.store)")
-    static let deviceKeyWord =
-        Hint("--device-key takes file:PATH, command:COMMAND or a key's NAME or ID in the keyring")
-    static let storeUnlockWord = Hint(
-        "--unlock takes file:PATH, command:COMMAND, a key's NAME in the keyring, passphrase, passphrase-file:PATH or "
-            + "passphrase-fd:N")
-    private static let storeIsLocked = Hint(
-        "--unlock K unlocks the store for this command, vaultfile store unlock for a time")
-    static let otherStoreUnlocker = Hint("name a passphrase, or another key, which is kept apart from the device key")
-    static let keybagIsLost = Hint(
-        "restore keys.vault and keys.vault.key from a backup; without them the items of the other classes are lost")
-    static let restoreStoreFile = Hint("restore it from a backup")
-    static func nameAccount(_ folder: String) -> Hint { Hint("\(folder) is a group: name the account with --account") }
-    static let storeWithoutTerminal = Hint(
-        "\(nameStoreUnlocker.text); vaultfile store unlock, on a terminal, unlocks it for a time")
-    private static let rotateNeedsUnlocker = Hint("rotate needs --unlock K, even while the store is unlocked")
-    static let nameStoreUnlocker = Hint("--unlock names what unlocks the store")
-    static let newStoreUnlockerWithoutTerminal = Hint(
-        "file:PATH, command:COMMAND and passphrase-file:PATH need no terminal")
-    static let storeKeysUnavailable = Hint(
-        "only Linux has this, and many containers of programs forbid it; --unlock K unlocks the store for one command")
-    static let forceShowsItem = Hint("--force shows it anyway; -o FILE writes it to a file")
-    static func protectChanges(_ itemClass: String, _ name: String) -> Hint {
-        Hint(
-            "vaultfile store protect --class \(itemClass) \(quoted(name)) changes the class; to replace the contents now, "
-                + "name the class that it has")
-    }
-    static let nameItem = Hint("--as gives it a name")
-    static let renewGroup = Hint(
-        "vaultfile store group renew makes them useless; destroy copies of a shard together with its .key file "
-            + "yourself")
-    static let groupRenewsDevice = Hint("vaultfile store group renew --new-device-key exchanges the key of a group")
-    static let storedElsewhere = Hint("keep the device key elsewhere, or in a keyring or a token")
 
     // MARK: The system
 
