@@ -364,6 +364,18 @@ static inline long vaultfile_key_read(long key, void *bytes, size_t count) {
     return VAULTFILE_KEY_CALL(SYS_keyctl, KEYCTL_READ, key, bytes, count);
 }
 
+// Reads the numbers of the keys in the user's keyring, four bytes each. Returns the number of all these bytes, even if
+// there was no room for them.
+static inline long vaultfile_key_list(void *numbers, size_t count) {
+    return VAULTFILE_KEY_CALL(SYS_keyctl, KEYCTL_READ, KEY_SPEC_USER_KEYRING, numbers, count);
+}
+
+// Describes a key: its type, owner, group and permissions, each with a semicolon behind it, its name, and NUL. Returns
+// the number of the bytes, even if there was no room for all of them.
+static inline long vaultfile_key_describe(long key, void *text, size_t count) {
+    return VAULTFILE_KEY_CALL(SYS_keyctl, KEYCTL_DESCRIBE, key, text, count);
+}
+
 // Takes a key out of the user's keyring.
 static inline long vaultfile_key_unlink(long key) {
     return VAULTFILE_KEY_CALL(SYS_keyctl, KEYCTL_UNLINK, key, KEY_SPEC_USER_KEYRING);

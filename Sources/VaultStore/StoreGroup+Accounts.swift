@@ -75,6 +75,7 @@ extension StoreGroup {
     /// a crash, or if it failed.
     ///
     /// Older copies of the shard still hold the key: with them and with what unlocked them, copies of the store open.
+    /// The items of the other classes in copies of the store open without the device key, with what unlocked the store.
     ///
     /// - Parameter account: 1 to 255 bytes.
     /// - Returns: what is left of the old shard, and whether its unlock key was exchanged. If it was not, call

@@ -14,8 +14,8 @@ import VaultSystem
 ///
 /// The device keys are in 256 keyrings, the *shards*. So the erasure of one account rewrites a small file, and a backup
 /// of the shards, apart from that of the stores, can be kept for a shorter time than the stores. After an erasure nobody
-/// opens the account's items from this folder, and from backups no longer once the last copy of its shard from before
-/// the erasure is gone.
+/// opens the account's items from this folder, and those of the class `always` in backups no longer once the last copy
+/// of its shard from before the erasure is gone. What unlocked the account's store still opens the other classes there.
 ///
 /// The folder does not show the names of accounts. Several threads, tasks and processes may use one group at once.
 public final class StoreGroup: Sendable {

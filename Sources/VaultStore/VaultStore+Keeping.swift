@@ -127,6 +127,19 @@ extension VaultStore {
         return KeptSecret("vaultfile:\(id):\(protection == .complete ? "complete" : "first")", of: files)
     }
 
+    /// Drops what the system keeps for this user of the keybag as it is now. It needs no key: the digests of the files
+    /// show what belongs to them. Where the system keeps nothing, nothing is to be dropped.
+    ///
+    /// - Parameter path: of the keybag.
+    /// - Throws: `VaultError` with `inputFailed`, `outputFailed`, `keyringMalformed`, `memoryUnavailable`.
+    static func endKept(ofKeybag path: FilePath) throws(VaultError) {
+        do throws(VaultError) {
+            try KeptSecret.endAll(of: [path, Keyring.unlockKeyPath(of: path)], atMost: longestText)
+        } catch {
+            guard error.code == .keyStoreUnavailable || error.systemError == .noSuchFileOrDirectory else { throw error }
+        }
+    }
+
     // MARK: What unlocks a store
 
     /// What the file shows that unlocks a store. Nothing authenticates it.

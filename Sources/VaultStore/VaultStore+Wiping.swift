@@ -7,6 +7,9 @@ extension VaultStore {
     /// Ends a store for good: first its keys, then its items. It needs no key, and reads nothing of what it removes.
     /// What cannot be removed stops nothing else. Call it again after a crash, or if it failed.
     ///
+    /// What ``unlock(with:keepingFor:)`` has left for this user in the kernel's memory ends too. For other users it ends
+    /// with its time, or with a restart.
+    ///
     /// Overwriting is worth nothing on flash, on file systems with snapshots, and against backups. Destroying the
     /// device key helps there.
     ///
@@ -27,6 +30,8 @@ extension VaultStore {
             try markGone(root)
         }
         let wipe = Wipe(root)
+        // What is kept of the keybag can be told by the keybag alone.
+        wipe.attempt { () throws(VaultError) in try endKept(ofKeybag: path.appending(StoreFolder.keybag.components)) }
         // The keys first: whatever fails later, nothing opens any more.
         let texts = [StoreFolder.card, StoreFolder.keybag]
         wipe.erase(texts.map(Keyring.unlockKeyPath(of:)) + texts)

@@ -24,6 +24,7 @@ public final class VaultStore: Sendable {
     static let keybagPair = SecretPair(
         context: "vaultfile store keys", contentType: "application/x-vaultfile-store-keys", noun: "keybag",
         longest: TextLines.longest, malformed: { StoreError.malformed("the keybag: \($0)") },
+        forget: { try? endKept(ofKeybag: $0) },
         check: { _ = try StoreKeybag(parsing: $0) })
 
     let folder: StoreFolder

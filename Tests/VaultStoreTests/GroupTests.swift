@@ -167,6 +167,42 @@ import VaultTestSupport
         #expect(try back.openStore(of: "4711").text("a") == "one")
     }
 
+    @Test("after an erasure, what unlocked the store opens its other classes in a backup, and always does not") func
+        otherClasses() throws
+    {
+        let folder = try TemporaryFolder()
+        let group = try Self.create(at: folder["g"])
+        let store = try group.createStore(of: "4711", unlockers: [.key(testKey(0x32))])
+        try store.unlock(with: KeySet(keys: [testKey(0x32)]))
+        for protection in ItemProtection.allCases { try store.put(protection.rawValue, "x", protection) }
+        let (place, context) = (try group.lines(of: "4711").now, store.itemContext)
+        let files = try ItemProtection.allCases.map { ($0, try store.fileName(of: $0.rawValue)) }
+        let old = folder["old"]
+        try FileManager.default.copyItem(atPath: place.store.string, toPath: old.string)
+        try group.erase("4711")
+        // By hand, without the device key.
+        let (keybag, _) = try VaultStore.openKeybag(StoreFolder(at: old), KeySet(keys: [testKey(0x32)]))
+        let keys = KeySet(keys: keybag.keys.map(\.key))
+        for (protection, file) in files {
+            let opened = Result {
+                try SeekableVaultReader(
+                    FileSource(at: old.appending("items").appending(file)),
+                    with: Credentials(keys, context: context)
+                ).length
+            }
+            if protection == .always {
+                #expect(throws: VaultError(.wrongKey, "")) { try opened.get() }
+            } else {
+                #expect(try opened.get() == 1, "\(protection)")
+            }
+        }
+        for keys in [KeySet(), KeySet(keys: [Self.unlocker, testKey(0x32)])] {
+            #expect(throws: VaultError(.wrongKey, "")) {
+                try VaultStore.cardPair.open(at: old.appending("store.vault"), unlocking: keys) { _, _ in }
+            }
+        }
+    }
+
     @Test("renew exchanges the unlock keys of shards with erasures alone") func renewing() throws {
         let folder = try TemporaryFolder()
         let group = try Self.create(at: folder["g"])

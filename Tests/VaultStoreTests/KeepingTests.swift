@@ -1,4 +1,5 @@
 import Synchronization
+import SystemPackage
 import Testing
 import VaultFile
 import VaultTestSupport
@@ -90,6 +91,36 @@ import VaultTestSupport
             #expect(system.kept.isEmpty, "it is dropped")
         }
         made.keep()
+    }
+
+    @Test("a wipe ends what is kept without a key, and nothing of another store") func wiped() throws {
+        let (made, other) = (try prepared(), try TestStore())
+        let system = ModelKeys()
+        try system.run {
+            try made.open().unlock(with: owner, keepingFor: .seconds(900))
+            let store = try other.open()
+            try store.unlock(with: owner, keepingFor: .seconds(900))
+            try VaultStore.wipe(at: made.path)
+            let names = system.kept.map(\.name).sorted()
+            #expect(names == ["vaultfile:\(store.id):complete", "vaultfile:\(store.id):first"])
+            _ = try VaultStore.changeUnlockers(
+                at: other.path, KeyChange(adding: [.key(testKey(0x33))]), unlocking: owner)
+            #expect(system.kept.isEmpty, "a change of what unlocks the store drops it at once")
+        }
+        other.keep()
+    }
+
+    @Test("a wipe that cannot end what is kept does the rest, and says so") func wipedInVain() throws {
+        for (call, expected) in [("listKeys", VaultError.Code.inputFailed), ("unlinkKey", .outputFailed)] {
+            let made = try prepared()
+            let failures = call == "listKeys" ? [call: Errno.ioError] : [call: .ioError, "invalidateKey": .ioError]
+            try ModelKeys(failing: failures).run {
+                try made.open().unlock(with: owner, keepingFor: .seconds(900))
+                #expect(throws: VaultError(expected, "")) { try VaultStore.wipe(at: made.path) }
+                #expect(code { _ = try made.open() } == .gone)
+                try VaultStore.wipe(at: made.path)
+            }
+        }
     }
 
     @Test("a kept text of another store is refused") func forged() throws {

@@ -76,6 +76,20 @@ package final class ModelKeys: Sendable {
             unsafe target.copyBytes(from: bytes.prefix(target.count))
             return call("readKey") { keys in keys[key]?.bytes.count }
         }
+        unsafe calls.listKeys = { [self] target in
+            let bytes = keys.withLock { keys in
+                keys.filter { $0.value.isLinked }.keys.flatMap { number in
+                    (0..<4).map { UInt8(truncatingIfNeeded: number >> (8 * $0)) }
+                }
+            }
+            if bytes.count <= target.count { unsafe target.copyBytes(from: bytes) }
+            return call("listKeys") { _ in bytes.count }
+        }
+        unsafe calls.describeKey = { [self] key, target in
+            let text = keys.withLock { keys in keys[key].map { Array("user;0;0;3f2b0000;\($0.name)\0".utf8) } } ?? []
+            if text.count <= target.count { unsafe target.copyBytes(from: text) }
+            return call("describeKey") { keys in keys[key].map { _ in text.count } }
+        }
         calls.unlinkKey = { [self] key in
             call("unlinkKey") { keys in
                 keys[key].map { _ in

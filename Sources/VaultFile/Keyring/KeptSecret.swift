@@ -86,6 +86,23 @@ package struct KeptSecret: Sendable {
         try KeyStore.drop(name)
     }
 
+    /// Ends what is kept for files as they are now, under whatever name: what the name depends on may be locked.
+    ///
+    /// - Parameters:
+    ///   - files: the files that it belongs to.
+    ///   - limit: the most bytes that it may have.
+    /// - Throws: `keyStoreUnavailable`, `memoryUnavailable`; `inputFailed` if the system cannot tell, or if a file
+    ///   cannot be read; `keyringMalformed` if a file is too long; `outputFailed` if it is still kept.
+    package static func endAll(of files: [FilePath], atMost limit: Int) throws(VaultError) {
+        let digest = try KeptSecret(prefix, of: files).digest()
+        try KeyStore.dropAll(named: prefix, atMost: digest.count + limit) { bytes in
+            bytes.count > digest.count && constantTimeEqual(bytes.extracting(first: digest.count), digest.span)
+        }
+    }
+
+    /// The beginning of all names.
+    private static let prefix = "vaultfile:"
+
     /// Digests of the files as they are now, one after the other.
     ///
     /// - Throws: `inputFailed`, `memoryUnavailable`; `keyringMalformed` if a file is too long.

@@ -42,6 +42,10 @@ enum KeyStore {
     /// - Throws: `keyStoreUnavailable`, `memoryUnavailable`; `inputFailed` if the system cannot tell.
     static func secret(_ name: String, atMost limit: Int) throws(VaultError) -> SecretBuffer? {
         guard let key = try number(of: name) else { return nil }
+        return try bytes(of: key, atMost: limit)
+    }
+
+    private static func bytes(of key: Int, atMost limit: Int) throws(VaultError) -> SecretBuffer? {
         var room = try SecretBuffer(count: limit)
         let length = try ifThere { () throws(Errno) in
             try room.withMutableBytes { bytes throws(Errno) in
@@ -63,6 +67,62 @@ enum KeyStore {
     /// - Throws: `keyStoreUnavailable`; `inputFailed` if the system cannot tell; `outputFailed` if it is still there.
     static func drop(_ name: String) throws(VaultError) -> Bool {
         guard let key = try number(of: name) else { return false }
+        try drop(key)
+        return true
+    }
+
+    /// Drops the secrets whose names begin with a prefix and whose bytes are of a kind. The names need not be known.
+    ///
+    /// - Parameters:
+    ///   - limit: the most bytes of such a secret. A longer one stays.
+    ///   - isWanted: whether a secret is dropped.
+    /// - Throws: `keyStoreUnavailable`, `memoryUnavailable`; `inputFailed` if the system cannot tell; `outputFailed` if
+    ///   one of them is still there.
+    static func dropAll(
+        named prefix: String, atMost limit: Int, where isWanted: (Span<UInt8>) -> Bool
+    ) throws(VaultError) {
+        for key in try numbers() {
+            // Secrets of other programs are not read.
+            guard name(of: key)?.starts(with: prefix.utf8) == true,
+                let secret = try bytes(of: key, atMost: limit), secret.withBytes(isWanted)
+            else { continue }
+            try drop(key)
+        }
+    }
+
+    /// The numbers of all keys of the user.
+    private static func numbers() throws(VaultError) -> [Int] {
+        // Another program may add keys between two calls.
+        for count in [1 << 12, 1 << 16, 1 << 20] {
+            var bytes = [UInt8](repeating: 0, count: count)
+            let length = try ifThere { () throws(Errno) in
+                try retrying { unsafe bytes.withUnsafeMutableBytes { unsafe SystemCalls.current.listKeys($0) } }
+            }
+            guard let length else { return [] }
+            guard length <= count else { continue }
+            // Numbers of keys are positive, in the byte order of the machine.
+            return stride(from: 0, to: length - length % 4, by: 4).map { place in
+                let isLittle = Int(1).littleEndian == 1
+                return (0..<4).reduce(0) { $0 | Int(bytes[place + $1]) << (8 * (isLittle ? $1 : 3 - $1)) }
+            }
+        }
+        throw VaultError(.inputFailed, "the system keeps more keys than this program can list")
+    }
+
+    /// The name of a key of the kind that `keep` makes; nil for another one.
+    private static func name(of key: Int) -> [UInt8]? {
+        // A longer name is not one of ours.
+        var text = [UInt8](repeating: 0, count: 512)
+        let length = unsafe text.withUnsafeMutableBytes { unsafe SystemCalls.current.describeKey(key, $0) }
+        // A key that this process may not look at is that of another program.
+        guard (1...text.count).contains(length) else { return nil }
+        let fields = text.prefix(length - 1).split(
+            separator: UInt8(ascii: ";"), maxSplits: 4, omittingEmptySubsequences: false)
+        guard fields.count == 5, fields[0] == Array("user".utf8)[...] else { return nil }
+        return Array(fields[4])
+    }
+
+    private static func drop(_ key: Int) throws(VaultError) {
         let calls = SystemCalls.current
         // Either call alone takes it from those who search. The second one also takes it from a process that has found
         // it already.
@@ -72,7 +132,6 @@ enum KeyStore {
             let error = Errno(rawValue: SystemCalls.errorNumber)
             throw VaultError(.outputFailed, "the system does not drop the key: \(error)", systemError: error)
         }
-        return true
     }
 
     private static func number(of name: String) throws(VaultError) -> Int? {

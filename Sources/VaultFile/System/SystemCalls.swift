@@ -139,6 +139,16 @@ package import VaultSystem
     package var readKey: @Sendable (Int, UnsafeMutableRawBufferPointer) -> Int = {
         unsafe vaultfile_key_read($0, $1.baseAddress, $1.count)
     }
+    /// Reads the numbers of the keys in the user's keyring, four bytes each. Returns the number of all these bytes, even
+    /// if the buffer is shorter.
+    package var listKeys: @Sendable (UnsafeMutableRawBufferPointer) -> Int = {
+        unsafe vaultfile_key_list($0.baseAddress, $0.count)
+    }
+    /// Describes a key: its type, owner, group and permissions, each with a semicolon behind it, its name, and NUL.
+    /// Returns the number of the bytes, even if the buffer is shorter.
+    package var describeKey: @Sendable (Int, UnsafeMutableRawBufferPointer) -> Int = {
+        unsafe vaultfile_key_describe($0, $1.baseAddress, $1.count)
+    }
     /// Takes a key out of the user's keyring.
     package var unlinkKey: @Sendable (Int) -> Int = { vaultfile_key_unlink($0) }
     /// Ends a key at once, for all processes.

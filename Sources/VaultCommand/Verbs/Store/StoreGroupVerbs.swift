@@ -30,8 +30,8 @@ struct GroupVerbs: Explained {
           vaultfile store group erase -S /srv/up --device-key file:k --account 4711
 
         A group is a folder with the stores of many accounts and their device keys. To
-        erase an account is to destroy one key, also for backups of its store. The other
-        commands of vaultfile store take --account.
+        erase an account is to destroy one key, which reaches its items of the class
+        always in backups too. The other commands of vaultfile store take --account.
 
         Commands:
           create      make a group
@@ -97,8 +97,10 @@ extension GroupVerbs {
             name,
             abstract: "Destroy the key of an account, and its store.",
             discussion: """
-                THIS CANNOT BE UNDONE. Destroys the device key of the account, and then wipes its store. No item of the \
-                class always opens afterwards, also from a backup of the store. If the run is interrupted, the same \
+                THIS CANNOT BE UNDONE. Destroys the device key of the account, and then wipes its store, as `vaultfile \
+                store wipe` does. No item of the class always opens afterwards, also from a backup of the store. Items \
+                OF THE OTHER CLASSES still open from such a backup with what unlocked the store, such as its passphrase: \
+                that has to be destroyed too. If the run is interrupted, the same \
                 command finishes it. If the account was erased before, nothing is done and the status is 0; if there \
                 never was one of this name, the status is 66.
 
@@ -117,7 +119,8 @@ extension GroupVerbs {
               vaultfile store group erase -S up --device-key k --yes --json --account 4
 
             THIS CANNOT BE UNDONE: destroys the device key of an account, then its store.
-            Backups of the store are useless afterwards. Backups of the shards are not.
+            Then a backup of the store opens with a backup of the shards, and what unlocked
+            it opens its classes other than always.
 
             Options:
               --account NAME           the account

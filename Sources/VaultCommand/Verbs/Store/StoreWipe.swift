@@ -13,8 +13,9 @@ extension StoreVerbs {
                 THIS CANNOT BE UNDONE. Needs no key. The files with keys are overwritten with zeros and removed first, \
                 then the items. If the run is interrupted, the same command, or any other command on this store, \
                 finishes it. The folder stays, with the files gone and lock in it: while they are there, no store is \
-                made there. With --device-key, what `vaultfile store unlock` has left in the kernel's memory ends too; \
-                without it, those keys stay there until their time.
+                made there. What `vaultfile store unlock` has left in the kernel's memory for this user ends too; with \
+                --device-key, also what is left from before a change of keys.vault. FOR ANOTHER USER it stays until its \
+                time, or until a restart: that user runs `vaultfile store lock --seal` before.
 
                 An SSD, or a file system that writes elsewhere, may keep the old bytes, and no BACKUP is reached. What \
                 helps there is to destroy the device key, and what unlocks the store. The command asks on the \
