@@ -34,7 +34,7 @@ public enum Program {
         if Set(arguments) == [version, verbose] {
             return end(text: "\(Vaultfile.version)\nencrypts with \(Vault.engine)\n", arguments)
         }
-        if arguments.first == Array("help".utf8) { return help(Array(arguments.dropFirst()), arguments) }
+        if let words = wordsAfterHelp(arguments) { return help(words, arguments) }
         let command: any ParsableCommand
         do {
             command = try parse(arguments)
@@ -50,6 +50,17 @@ public enum Program {
         // For --help the parser returns a command of its own.
         guard command is any Explained else { return end(text: screen(of: asked, names), arguments) }
         return end(Failure(withoutCommand: names), arguments)
+    }
+
+    /// What `help` asks about, at the beginning of the line or behind the words that name a group of commands; nil if the
+    /// line does not ask.
+    private static func wordsAfterHelp(_ arguments: [[UInt8]]) -> [[UInt8]]? {
+        guard let place = arguments.firstIndex(of: Array("help".utf8)) else { return nil }
+        let before = arguments[..<place]
+        // A verb takes the word as an operand.
+        let (command, names) = command(along: Array(before))
+        guard names.count == before.count, !command.commands.isEmpty else { return nil }
+        return Array(before) + Array(arguments[(place + 1)...])
     }
 
     /// `vaultfile help`: shows the help of a command; with `--long`, all that its manual page says.

@@ -92,6 +92,8 @@ import Testing
         #expect(try Sandbox().run("-h").text == text)
         #expect(try Sandbox().run("encrypt", "--help").text == help(["encrypt"]))
         #expect(try Sandbox().run("key", "use", "-h").text == help(["key", "use"]))
+        #expect(try Sandbox().run("store", "help", "put").text == help(["store", "put"]))
+        #expect(try Sandbox().run("store", "group", "help").text == help(["store", "group"]))
     }
 
     @Test("--long shows all that the manual page says") func long() throws {

@@ -26,7 +26,8 @@ struct Hint: Hashable, Sendable {
         case .folderInput where verb != .encrypt: .folderOfContainers
         case .nameFiles where verb.worksInPlace: .nameFile
         case .storeWithoutTerminal where verb == .storePassphrase: .nameStoreUnlocker
-        case .storeWithoutTerminal where verb == .storeRotate: .rotateNeedsUnlocker
+        case .storeWithoutTerminal where verb == .storeRotate, .nameStoreUnlocker where verb == .storeRotate:
+            .rotateNeedsUnlocker
         case .unlockingWithoutTerminal where verb.alwaysUnlocks: .nameUnlocker
         case .newUnlockerWithoutTerminal where verb == .keyPassphrase: .addUnlocker
         case .identitiesOption where verb.isOfKeyring, .recipientsFile where verb.isOfKeyring: .silent

@@ -74,11 +74,16 @@ extension StoreVerbs {
                 console.warn(
                     subject, "has keys that others have added, and is not encrypted again: they would lose access")
             }
-            try console.sum(
-                up: session, found.intact, .intact, locked: found.lockedCount, damaged: damaged.count,
-                moved: moved.count)
+            // The result says the same, if there is one.
+            if console.json || !damaged.isEmpty {
+                try console.sum(
+                    up: session, found.intact, .intact, locked: found.lockedCount, damaged: damaged.count,
+                    moved: moved.count)
+            }
             guard damaged.isEmpty else { return status }
-            let line = "\(session.subject.escaped): \(found.intact.counted("item")) intact"
+            let others = [(found.lockedCount, "locked"), (moved.count, "moved")].filter { $0.0 > 0 }
+                .map { ", \($0.0) \($0.1)" }.joined()
+            let line = "\(session.subject.escaped): \(found.intact.counted("item")) intact\(others)"
             let given = try console.give(session.report(), lines: [line], about: session.subject, done: "was checked")
             return status.followed(by: given)
         }
