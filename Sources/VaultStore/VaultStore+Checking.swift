@@ -11,6 +11,11 @@ extension VaultStore {
         public internal(set) var lockedCount = 0
         /// The files of items that are not as they should be, and why.
         public internal(set) var damaged: [(file: String, error: any Error)] = []
+        /// The files of items whose two header copies are not both intact, and how. Their content is right, and they are
+        /// among the intact ones.
+        public internal(set) var unhealthy: [(file: String, health: Health)] = []
+        /// The files of those whose header copies were made equal again.
+        public internal(set) var mended: [String] = []
         /// The names of items without a label that opens, as after a plain `rotate --remove others`. They open and are
         /// among the intact ones, but each list has to open them.
         public internal(set) var unlabelled: [String] = []
@@ -42,6 +47,7 @@ extension VaultStore {
             defer { found.end() }
             try ItemReader(found).readAll { _ in }
             findings.intact += 1
+            if found.health != .intact { findings.unhealthy.append((file.string, found.health)) }
             if !found.hasLabel { findings.unlabelled.append(found.item.name) }
             if found.isUnsettled { findings.unsettled.append(found.item.name) }
             let isWanted = !found.hasLabel || found.isUnsettled
@@ -67,6 +73,9 @@ extension VaultStore {
         for name in unlabelled.union(unsettled).subtracting(findings.foreign).sorted() where try renew(name) {
             if unlabelled.contains(name) { findings.labelled.append(name) }
             if unsettled.contains(name) { findings.settled.append(name) }
+        }
+        for (file, health) in findings.unhealthy where health != .copiesConflict {
+            if try mend(FilePath(file)) { findings.mended.append(file) }
         }
         findings.removed = try folder.withLock {
             try removeLeftovers()
@@ -161,6 +170,36 @@ extension VaultStore {
             try rewrite(found, as: found.item.protection)
             return true
         } catch let error as StoreError where [.noSuchItem, .itemChanged, .locked].contains(error.code) {
+            return false
+        }
+    }
+
+    /// Makes the header copies of an item equal, as a plain repair does (13.2).
+    ///
+    /// - Returns: false if another program has changed the item meanwhile, its class was locked, or its keys cannot tell
+    ///   which copy counts.
+    private func mend(_ file: FilePath) throws -> Bool {
+        do {
+            let isMended = try folder.naming { naming in
+                try HeaderUpdate.run(at: .name(file, in: folder.items), naming: naming) { ends, _ in
+                    let header = try opener.open(ends)
+                    defer {
+                        header.keys.end()
+                        handles.remove([header.entry])
+                    }
+                    guard header.health != .intact else { return nil }
+                    return try gate.withKeys { keys in
+                        try HeaderUpdate.decide(ends, nil, with: Credentials(keys, context: opener.context))
+                    }
+                }
+            }
+            try folder.syncItems()
+            return isMended
+        } catch let error as StoreError where [.noSuchItem, .locked].contains(error.code) {
+            return false
+        } catch let error as VaultError {
+            let isLeft = [.inUse, .wrongKey, .rotationUnfinished, .copiesConflict].contains(error.code)
+            guard isLeft || error.systemError == .noSuchFileOrDirectory else { throw error }
             return false
         }
     }

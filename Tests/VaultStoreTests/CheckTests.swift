@@ -64,6 +64,29 @@ import VaultTestSupport
         #expect(try box.folder.read("s/lost/\(other)") == content)
     }
 
+    @Test("a damaged header copy is found, and a repair mends it", arguments: [10, 70_000], [true, false])
+    func headerCopies(_ length: Int, _ isFront: Bool) throws {
+        let box = try TestStore()
+        defer { box.keep() }
+        let store = try box.open(unlocked: true)
+        try store.put("a", String(repeating: "x", count: length), .complete)
+        let path = "s/items/\(try file("a", of: store))"
+        let whole = try box.folder.read(path)
+        var damaged = whole
+        // The last 100 bytes of a container are those of its tail copy and its footer.
+        damaged[isFront ? 80 : whole.count - 100] ^= 1
+        try box.folder.write(damaged, to: path)
+        let found = try store.check()
+        #expect(found.intact == 1 && found.damaged.isEmpty && found.mended.isEmpty)
+        #expect(found.unhealthy.map(\.health) == [isFront ? .frontDamaged : .tailDamaged])
+        #expect(try box.folder.read(path) == damaged, "a check writes nothing")
+        #expect(try box.open().repair().mended.isEmpty, "its class is not available")
+        let repaired = try store.repair()
+        #expect(repaired.mended == found.unhealthy.map(\.file))
+        #expect(try box.folder.read(path) == whole)
+        #expect(try store.check().unhealthy.isEmpty)
+    }
+
     /// Another program writes the item anew, after it was found to be wrong and before it is moved.
     @Test func anItemThatIsMendedMeanwhile() throws {
         let (box, store) = try scene()

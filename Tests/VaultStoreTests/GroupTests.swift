@@ -167,8 +167,8 @@ import VaultTestSupport
         #expect(try back.openStore(of: "4711").text("a") == "one")
     }
 
-    @Test("after an erasure, what unlocked the store opens its other classes in a backup, and always does not") func
-        otherClasses() throws
+    @Test("after an erasure, what unlocked the store opens all classes but always in a backup") func otherClasses()
+        throws
     {
         let folder = try TemporaryFolder()
         let group = try Self.create(at: folder["g"])

@@ -6,6 +6,22 @@ import VaultTestSupport
 
 /// What is possible in which state (the table of classes), and what a lock does to what is open.
 @Suite struct LockTests {
+    @Test("a backup without the empty file lock is a store: a change makes the file, a wiped store does not get it")
+    func restored() throws {
+        let box = try TestStore()
+        defer { box.keep() }
+        let store = try box.open(unlocked: true)
+        try box.folder.remove("s/lock")
+        try store.put("a", "one", .always)
+        #expect(try box.folder.read("s/lock") == [] && store.text("a") == "one")
+        try box.folder.remove("s/lock")
+        try box.folder.write([], to: "s/gone")
+        #expect(throws: (any Error).self) { try store.folder.withLock {} }
+        #expect(throws: VaultError.self) { try StoreFolder.lockFile(in: store.folder.root) }
+        try box.folder.remove("s/gone")
+        try box.folder.write([], to: "s/lock")
+    }
+
     @Test(arguments: StoreState.allCases, ItemProtection.allCases) func openAndWrite(
         _ state: StoreState, _ protection: ItemProtection
     ) throws {

@@ -196,11 +196,11 @@ package struct HeaderUpdate {
     ///   - credentials: what opens it.
     /// - Throws: as a rotation, before it writes.
     package static func decide(
-        _ ends: ContainerEnds, _ change: KeyChange, with credentials: Credentials
+        _ ends: ContainerEnds, _ change: KeyChange?, with credentials: Credentials
     ) throws -> Decision {
         let update = HeaderUpdate(
             change: change, credentials: credentials, options: RotationOptions(), randomness: .system)
-        var trials = SlotTrials(credentials.with(change.adding, removing: change.removing))
+        var trials = SlotTrials(credentials.with(change?.adding ?? [], removing: change?.removing ?? .none))
         return try update.decide(ContainerOpening(ends, trials: &trials), &trials)
     }
 

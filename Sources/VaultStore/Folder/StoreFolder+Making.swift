@@ -11,19 +11,23 @@ extension StoreFolder {
         defer { root.closeQuietly() }
         try refuseGone(root)
         try refuseForeign(root)
-        if try root.status(of: lock) == nil {
-            do {
-                try OutputFile(at: .name(lock, in: root)).commit()
-            } catch {
-                guard error.code == .outputExists else { throw error }
-            }
-        }
+        if try root.status(of: lock) == nil { try makeLock(in: root) }
         try root.makeFolder(itemsFolder)
         let folder = try StoreFolder(at: path)
         guard try folder.items.names({ _ in true }).isEmpty else {
             throw StoreError(.storeExists, "its folder has items already")
         }
         return folder
+    }
+
+    /// Makes the file of the lock. Of several programs that do this at once, one makes the file, and the others find it:
+    /// two files would keep nobody out.
+    static func makeLock(in root: FileDescriptor) throws(VaultError) {
+        do throws(VaultError) {
+            try OutputFile(at: .name(lock, in: root)).commit()
+        } catch {
+            guard error.code == .outputExists else { throw error }
+        }
     }
 
     /// Refuses a folder with anything but an unfinished store in it.

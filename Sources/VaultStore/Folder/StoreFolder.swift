@@ -81,13 +81,23 @@ final class StoreFolder: Sendable {
         }
     }
 
-    /// Opens and locks the file of the lock. Closing it releases the lock.
+    /// Opens and locks the file of the lock. Closing it releases the lock. A backup may have left the file out, because
+    /// it is empty: then it is made again, if there is a store.
     ///
     /// - Throws: `inUse` if another process keeps the lock for ten seconds, `inputFailed` if there is no lock.
     static func lockFile(in root: FileDescriptor) throws(VaultError) -> FileDescriptor {
         let waits: [Int32] = Array(repeating: 1, count: 200) + Array(repeating: 20, count: 490)
         for wait in waits {
-            let file = try FileDescriptor.toUpdate(lock, in: root)
+            let file: FileDescriptor
+            do throws(VaultError) {
+                file = try FileDescriptor.toUpdate(lock, in: root)
+            } catch {
+                guard error.systemError == .noSuchFileOrDirectory, try root.status(of: card) != nil,
+                    try root.status(of: gone) == nil
+                else { throw error }
+                try makeLock(in: root)
+                continue
+            }
             do throws(VaultError) {
                 // A lock on a file that has lost its name keeps no program out: another file has the name now.
                 if try file.locksExclusively(), try root.status(of: lock)?.identity == file.identity() { return file }

@@ -134,6 +134,8 @@ struct FoundItem {
     let hasLabel: Bool
     /// Whether it has a slot for a public key of its class, as a program makes it that is sealed or locked (STORE-33).
     let isUnsettled: Bool
+    /// The state of its header copies.
+    let health: Health
     /// Whether it has slots or members that a store does not make. To encrypt it again would drop them, and with a slot
     /// the access of whom it is for.
     let hasForeignParts: Bool
@@ -169,6 +171,7 @@ struct FoundItem {
             digest = manifest.digest
             hasLabel = opened.label != nil
             isUnsettled = opened.isUnsettled
+            health = opened.health
             hasForeignParts =
                 opened.hasForeignSlot
                 || ![Metadata(), Metadata(itemPath: found.bytes)].contains(manifest.metadata)
