@@ -505,7 +505,8 @@ struct StoreBox {
             try Sandbox.shell("grep -v '^[0-9a-f]* [^ ]*i ' /proc/keys", []).contains("vaultfile:\(id):")
         }
         #expect(try isKept())
-        let wiped = try store.box.run(["store", "wipe", "--yes"].map { Array($0.utf8) }, environment: StoreBox.environment)
+        let wiped = try store.box.run(
+            ["store", "wipe", "--yes"].map { Array($0.utf8) }, environment: StoreBox.environment)
         #expect(wiped.ending == .status(0), "without the device key: \(wiped.errors)")
         #expect(try !isKept())
     }

@@ -81,6 +81,29 @@ import VaultFile
         try refusals(scene)
         try interruption(scene)
         try json(scene)
+        try wiped(scene)
+    }
+
+    /// What a message says about one account must not lead to the end of all.
+    private func wiped(_ scene: Scene) throws {
+        try scene.add("8000")
+        let store = try scene.store("8000")
+        _ = try scene.box.run("store", "wipe", "-S", store, "--yes")
+        for verb in ["list", "get"] {
+            let gone = try scene.run(verb, "8000", verb == "get" ? ["a"] : [])
+            #expect(gone.ending == .status(80), "\(gone.errors)")
+            #expect(gone.errors.hasPrefix("vaultfile: up: the store of the account 8000 was wiped (gone)\n"))
+            #expect(gone.errors.contains("hint: vaultfile store group erase"))
+            #expect(!gone.errors.contains("remove the folder"))
+        }
+        #expect(try scene.run("group erase", "8000", ["--yes"]).ending == .status(0))
+        try scene.add("8000", "new")
+        #expect(try scene.run("get", "8000", ["a"]).text == "new")
+        // A shard is lost.
+        _ = try scene.shell("mv up/shards/fe.vault kept")
+        let lacking = try scene.run("group renew", nil)
+        #expect(lacking.ending == .status(66) && lacking.errors.contains("up/shards/fe.vault: is missing\n"))
+        _ = try scene.shell("mv kept up/shards/fe.vault")
     }
 
     private func refusals(_ scene: Scene) throws {

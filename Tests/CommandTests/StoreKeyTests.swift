@@ -17,6 +17,15 @@ import VaultTestSupport
         let taken = try store.run("move", ["--unlock", "file:me", "a", "b"])
         #expect(taken.ending == .status(73) && taken.errors.contains("hint: --force"), "\(taken.errors)")
         #expect(try store.run("move", ["none", "c"]).ending == .status(66))
+        let same = try store.run("move", ["b", "b"])
+        #expect(same.ending == .status(64) && !same.errors.contains("--force"), "\(same.errors)")
+        for name in ["store.vault.key", "items"] {
+            _ = try Sandbox.shell("mv \"$1\"/\(name) \"$1\"/../saved", [Array(store.box.path("s").string.utf8)])
+            let lacking = try store.run("list")
+            #expect(lacking.ending == .status(66), "\(lacking.errors)")
+            #expect(lacking.errors.hasPrefix("vaultfile: s/\(name): is missing\nvaultfile: hint: restore "))
+            _ = try Sandbox.shell("mv \"$1\"/../saved \"$1\"/\(name)", [Array(store.box.path("s").string.utf8)])
+        }
         let moved = try store.run("move", ["--unlock", "file:me", "a", "c d"])
         #expect(moved.ending == .status(0) && moved.text == "a: is c d\n", "\(moved.errors)")
         #expect(try store.run("move", ["--unlock", "file:me", "--force", "c d", "b"]).ending == .status(0))

@@ -51,7 +51,9 @@ final class StoreGroupSession {
                 return try StoreGroup.open(at: place.path, unlocking: KeySet(keys: keys))
             } catch {
                 guard (error as? VaultError)?.code == .wrongKey else { throw error }
-                throw Failure(code: .wrongKey, subject, "what --device-key names does not open the group")
+                throw Failure(
+                    code: .wrongKey, subject, "what --device-key names does not open the group",
+                    hint: .finishGroupRenewal)
             }
         }
         opened = group
@@ -72,9 +74,37 @@ final class StoreGroupSession {
             var failure = error
             if failure.storeError == .noSuchAccount {
                 failure.reason = "there is no account \(Self.escaped(account)) (\(StoreError.Code.noSuchAccount.name))"
+            } else if failure.storeError == .gone {
+                failure = isWiped(account)
+            } else if failure.error == .wrongKey {
+                // The first shard has opened.
+                failure.reason = "the shard of this account does not open with the key that opens the group (wrongKey)"
+                failure.hint = .finishGroupRenewal
             }
             throw failure
         }
+    }
+
+    /// The failure if the store of an account was wiped. The group was not: to remove its folder would end all accounts.
+    func isWiped(_ account: String) -> Failure {
+        let code = StoreError.Code.gone
+        var failure = Failure(
+            ExitStatus(code), subject, "the store of the account \(Self.escaped(account)) was wiped (\(code.name))",
+            hint: .eraseWipedAccount)
+        failure.storeError = code
+        return failure
+    }
+
+    /// The shards that lack one of their two files. Without them, the accounts in them are lost.
+    var missingFiles: [Failure.Subject] {
+        (0..<256).flatMap { number in
+            let digits = String(number, radix: 16)
+            let name = "shards/\(digits.utf8.count == 1 ? "0" : "")\(digits).vault"
+            return [name, name + ".key"]
+        }.filter { name in
+            let slash = place.endsWithSlash ? "" : "/"
+            return !KeyringPlace.exists(PathArgument(bytes: place.bytes + Array((slash + name).utf8)))
+        }.map(subject(of:))
     }
 
     /// The name of an account for messages.

@@ -22,8 +22,8 @@ struct StoreSession {
     private enum Opener {
         /// The argument that names its device key; nil if none is named.
         case named(KeyArgument?)
-        /// The device key that its group holds.
-        case held(SymmetricKey, by: StoreGroupSession)
+        /// The device key that its group holds for an account.
+        case held(SymmetricKey, by: StoreGroupSession, String)
     }
 
     init(
@@ -65,8 +65,8 @@ struct StoreSession {
     init(_ account: String, in group: StoreGroupSession, unlocking: [KeyArgument] = []) throws(Failure) {
         let found = try group.find(account)
         self.init(
-            PathArgument(bytes: found.store.bytes), .held(found.device, by: group), unlocking: unlocking, group.keyring,
-            group.console)
+            PathArgument(bytes: found.store.bytes), .held(found.device, by: group, account), unlocking: unlocking,
+            group.keyring, group.console)
     }
 
     var subject: Failure.Subject { place.subject }
@@ -82,6 +82,7 @@ struct StoreSession {
             Signals.endIfClosedPipe(error)
             guard (error as? StoreError)?.code == .gone else { throw explained(error, about: subject) }
             try self.subject.attempt { try VaultStore.wipe(at: place.path) }
+            if case .held(_, let group, let account) = opener { throw group.isWiped(account) }
             throw Failure(error, about: self.subject)
         }
     }
@@ -111,8 +112,18 @@ struct StoreSession {
             } else {
                 failure.reason = "is no store: it has no store.vault"
             }
+        } else if (error as? VaultError)?.systemError == .noSuchFileOrDirectory, let missing = missingFile {
+            failure.subject = self.subject(ofFile: missing, in: nil)
+            failure.reason = "is missing"
+            failure.hint = missing == "items" ? .restoreItems : .restoreStoreFile
         }
         return failure
+    }
+
+    /// The first file, besides the card, that a store needs and this one lacks.
+    private var missingFile: String? {
+        let names: [String] = ["store.vault.key", "items"] + (exists("keys.vault") ? ["keys.vault.key"] : [])
+        return names.first { (name: String) in !exists(name) }
     }
 
     /// Whether a file of the store is there; nil for its folder.
@@ -156,7 +167,7 @@ struct StoreSession {
     /// The device key.
     func deviceKey() throws(Failure) -> SymmetricKey {
         switch opener {
-        case .held(let key, _): return key
+        case .held(let key, _, _): return key
         case .named(nil): throw .usage("--device-key", "is missing", hint: .deviceKeyWord)
         case .named(let device?): return try keyring.deviceKey(device)
         }
@@ -272,7 +283,7 @@ struct StoreSession {
     /// Warns if the device key is a file in the folder of the store, or the key of the group in that of the group.
     func warnIfKeyIsBeside() {
         switch opener {
-        case .held(_, let group): group.warnIfKeyIsBeside()
+        case .held(_, let group, _): group.warnIfKeyIsBeside()
         case .named(let device):
             guard let path = device?.path(in: place) else { return }
             console.warn(

@@ -35,6 +35,7 @@ extension Hint {
         "recover these items and remove them, and run vaultfile store rotate again")
     static let storeRotationIsInterrupted = Hint("the same vaultfile store rotate again finishes it")
     static let restoreItem = Hint("restore this file from a backup, or remove the item and put it again")
+    static let checkRepairs = Hint("vaultfile store check --repair makes them equal, unless they contradict each other")
     static let forceMovesItem = Hint("--force replaces the item that has the new name")
 
     // MARK: Opening and items
@@ -51,6 +52,13 @@ extension Hint {
     static let keybagIsLost = Hint(
         "restore keys.vault and keys.vault.key from a backup; without them the items of the other classes are lost")
     static let restoreStoreFile = Hint("restore it from a backup")
+    static let restoreItems = Hint(
+        "restore the folder from a backup; if the store had no items, make it with mkdir -m 700")
+    static let restoreShard = Hint("restore it from a backup of the folder shards; without it its accounts are lost")
+    static let eraseWipedAccount = Hint(
+        "vaultfile store group erase with this account ends it; then store create makes it again, empty")
+    static let finishGroupRenewal = Hint(
+        "if vaultfile store group renew --new-device-key was interrupted, the same command with both keys finishes it")
     static func nameAccount(_ folder: String) -> Hint { Hint("\(folder) is a group: name the account with --account") }
     static let storeWithoutTerminal = Hint(
         "\(nameStoreUnlocker.text); vaultfile store unlock, on a terminal, unlocks it for a time")

@@ -63,6 +63,16 @@ extension StoreVerbs {
                 if failure.hint == nil, failure.error != nil { failure.hint = .restoreItem }
                 status = status.followed(by: console.report(failure, about: failure.subject))
             }
+            for (file, health) in found.unhealthy {
+                let subject = session.subject(ofFile: file)
+                if found.mended.contains(file) {
+                    console.note(subject, "its header copies were not both intact, and are equal again")
+                } else {
+                    console.warn(
+                        subject, "its header copies are not both intact (\(health.rawValue)); the contents are right",
+                        hint: .checkRepairs)
+                }
+            }
             if !found.settled.isEmpty {
                 console.note(session.subject, "\(found.settled.count.counted("item")) of the class unless-open settled")
             }

@@ -213,10 +213,16 @@ extension GroupVerbs {
             }
             let opened = try session.open(or: new)
             let key = try new ?? session.key()
+            var status = ExitStatus.done
+            for missing in session.missingFiles {
+                let failure = Failure(.noInput, missing, "is missing", hint: .restoreShard)
+                status = status.followed(by: console.report(failure, about: missing))
+            }
             let count = try session.attempt { try opened.renew(with: [key], all: new != nil) }
             let shards = "\(count.counted("shard")) \(count == 1 ? "has a new unlock key" : "have new unlock keys")"
             let line = "\(session.subject.escaped): \(new == nil ? "" : "has another key; ")\(shards)"
-            return try console.give(session.report(), lines: [line], about: session.subject, done: "was renewed")
+            let given = try console.give(session.report(), lines: [line], about: session.subject, done: "was renewed")
+            return status.followed(by: given)
         }
     }
 }

@@ -46,6 +46,7 @@ extension StoreVerbs {
 
         func execute(on console: Console) throws -> ExitStatus {
             let (name, new) = (try item.itemName("NAME"), try other.itemName("NEW"))
+            guard name != new else { throw Failure.usage("NEW", "is the name that the item has") }
             let session = try StoreSession(store, unlocking: unlocking.arguments(), console)
             let opened = try session.openForItems()
             let subject = try session.subject(of: name, in: opened)
