@@ -89,8 +89,8 @@ import VaultFile
         try scene.add("8000")
         let store = try scene.store("8000")
         _ = try scene.box.run("store", "wipe", "-S", store, "--yes")
-        for verb in ["list", "get"] {
-            let gone = try scene.run(verb, "8000", verb == "get" ? ["a"] : [])
+        for verb in ["list", "create"] {
+            let gone = try scene.run(verb, "8000")
             #expect(gone.ending == .status(80), "\(gone.errors)")
             #expect(gone.errors.hasPrefix("vaultfile: up: the store of the account 8000 was wiped (gone)\n"))
             #expect(gone.errors.contains("hint: vaultfile store group erase"))

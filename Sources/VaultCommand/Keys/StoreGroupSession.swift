@@ -67,9 +67,9 @@ final class StoreGroupSession {
     }
 
     /// Runs `body`, which is about an account that the user named. Its errors become failures.
-    func attempt<R>(account: String, _ body: () throws -> R) throws(Failure) -> R {
+    func attempt<R>(account: String, missing: ExitStatus = .noInput, _ body: () throws -> R) throws(Failure) -> R {
         do throws(Failure) {
-            return try attempt(body)
+            return try attempt(missing: missing, body)
         } catch {
             var failure = error
             if failure.storeError == .noSuchAccount {

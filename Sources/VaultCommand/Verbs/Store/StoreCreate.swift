@@ -95,7 +95,7 @@ extension StoreVerbs {
             let opened = try group.open()
             let secrets = try group.keyring.secrets(unlockers, for: .settingStoreUnlocker)
             try secrets.refuseDeviceKey([group.key().id], "--unlock")
-            let made = try group.attempt(missing: .cannotCreate) {
+            let made = try group.attempt(account: account, missing: .cannotCreate) {
                 try opened.createStore(of: account, unlockers: secrets.recipients(isHidden: false))
             }
             group.warnIfKeyIsBeside()
