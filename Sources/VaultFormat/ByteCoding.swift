@@ -60,10 +60,13 @@ extension [UInt8] {
         var text: [UInt8] = []
         text.reserveCapacity(2 * count)
         for byte in self {
-            for digit in [byte >> 4, byte & 15] { text.append(digit + (digit < 10 ? 0x30 : 0x61 - 10)) }
+            text.append(Self.hexadecimal(byte >> 4))
+            text.append(Self.hexadecimal(byte & 15))
         }
         return String(decoding: text, as: UTF8.self)
     }
+
+    private static func hexadecimal(_ digit: UInt8) -> UInt8 { digit + (digit < 10 ? 0x30 : 0x61 - 10) }
 
     /// The bytes of an even number of hexadecimal digits; nil for any other text.
     package init?(hexadecimal text: some StringProtocol) {

@@ -23,6 +23,13 @@ public struct KeyID: Hashable, Sendable {
         precondition(bytes.count == Self.count)
         self.bytes = [UInt8](bytes)
     }
+
+    /// Feeds the bytes as two integers, and not one by one as the hash of an array does: a store looks up an ID for each
+    /// item of a list.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(bytes[..<8].bigEndian() as UInt64)
+        hasher.combine(bytes[8...].bigEndian() as UInt64)
+    }
 }
 
 extension KeyID: CustomStringConvertible {
