@@ -44,6 +44,8 @@ fi
 
 .PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python python-check fleet-engines fleet-check fleet-bench demo test check pages recipes test-more crash faults timing mutants sanitize \
     sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint docs outside examples reference \
+.PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python python-check demo test check pages recipes test-more crash faults timing mutants sanitize \
+    sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check bench-stores resources lint docs outside examples reference \
     vectors man completions install uninstall dependencies clean
 
 build: dependencies
@@ -270,6 +272,12 @@ resources: build
 	$(PYTHON) Benchmarks/resources/run.py $(RESOURCES)
 
 # Measures the library in one process, and compares times and allocations with the committed thresholds.
+# Stores beside encrypted file systems, on a disk and in memory: writes Benchmarks/STORES.md. As root, with fscrypt.
+bench-stores: build
+	@$(call install,gocryptfs securefs fscrypt strace)
+	$(PYTHON) Benchmarks/stores/run.py $(STORES)
+	$(PYTHON) Benchmarks/stores/run.py --folder /dev/shm --append $(STORES)
+
 bench-check: dependencies
 	cd Benchmarks && $(SWIFT) package -c release benchmark thresholds check --no-progress --target VaultBenchmarks
 	cd Benchmarks && $(SWIFT) package -c release --disable-default-traits --scratch-path .build/libsodium \
@@ -280,7 +288,7 @@ bench-check: dependencies
 TIME = 60
 TARGET = header open seek manifest packing keyfile keyring command recover rotate roundtrip differential inspect \
     keyringfiles pathlist decrypt passphrase recipients identities stanzas plugin tarstream \
-    tarindex library
+    tarindex library storetexts
 FUZZ = .build/fuzz
 FUZZ_BUILD = $(SWIFT) build --configuration release --product Fuzzer
 

@@ -12,7 +12,9 @@ import VaultStore
 
     static func main() throws {
         let arguments = CommandLine.arguments
-        guard arguments.count == 4, let count = Int(arguments[3]) else { throw Failure(what: "usage: speed WHAT FOLDER COUNT") }
+        guard arguments.count == 4, let count = Int(arguments[3]) else {
+            throw Failure(what: "usage: speed WHAT FOLDER COUNT")
+        }
         let (what, folder) = (arguments[1], arguments[2])
         let seconds: Double
         if what.hasPrefix("store-") {
@@ -87,7 +89,9 @@ struct StoreWork {
         case "store-put":
             let name = Speed.fresh()
             return try Speed.time {
-                for number in 0..<count { try store.write(Speed.name(name, number), content.span, protection: .complete) }
+                for number in 0..<count {
+                    try store.write(Speed.name(name, number), content.span, protection: .complete)
+                }
             }
         case "store-batch":
             let name = Speed.fresh()
@@ -101,7 +105,7 @@ struct StoreWork {
         case "store-get":
             let numbers = Speed.shuffled(count)
             return try Speed.time {
-                for number in numbers { 
+                for number in numbers {
                     guard try store.read(Speed.name("item", number), atMost: Speed.size).count == Speed.size else {
                         throw Failure(what: "an item is too short")
                     }
@@ -144,7 +148,9 @@ struct PlainWork {
                     let numbers = start..<min(start + 128, count)
                     let files = try numbers.map { try written(Speed.name("\(name).new", $0), place) }
                     for file in files { try require(fsync(file) == 0) }
-                    for (number, file) in zip(numbers, files) { try named(Speed.name(name, number), file, from: Speed.name("\(name).new", number), place) }
+                    for (number, file) in zip(numbers, files) {
+                        try named(Speed.name(name, number), file, from: Speed.name("\(name).new", number), place)
+                    }
                     try require(fsync(place) == 0)
                 }
             }
