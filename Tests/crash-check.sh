@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Kills the command at each of its system calls. After each kill, the container must open with the right contents, and
-# a second run must finish the work. Prints a line for each operation and start: how many kinds of calls it makes, how
+# Kills the command at each of its system calls. After each kill, the container must open with the right contents, or the
+# store must have its items as before or as afterwards, and a second run must finish the work. Prints a line for each operation and start: how many kinds of calls it makes, how
 # often it was killed, how often the container was unchanged then, how many files remained beside it. faults/run.py
 # tests calls that fail.
 # Usage: crash-check.sh VAULTFILE [FOLDER]...
@@ -20,6 +20,9 @@ unset VAULTFILE_KEY_FILE VAULTFILE_UNLOCK
 work=
 trap 'rm -rf "$work"' EXIT
 
+# What opens the stores.
+lock="--device-key file:stay --unlock file:k1"
+
 # Everything runs inside the folder.
 run() { "$vaultfile" "$@" >>log 2>&1; }
 # The option for a file of a key or of an identity.
@@ -38,6 +41,24 @@ perform() {
     growth) echo rotate --key-file stay --add file:new --add file:k1 --add file:k2 --remove file:old c.vault ;;
     reencrypt) echo reencrypt --key-file stay --add file:stay --add file:new --remove others c.vault ;;
     repair) echo repair --key-file stay c.vault ;;
+    create) echo store create -S s $lock ;;
+    put) echo store put -S s $lock --class complete --as new tiny ;;
+    replace) echo store put -S s $lock --as a tiny ;;
+    remove) echo store remove -S s --device-key file:stay a ;;
+    move) echo store move -S s $lock a new ;;
+    protect) echo store protect -S s $lock --class always a ;;
+    settle) echo store check -S s $lock --repair ;;
+    renew) echo store rotate -S s $lock --class complete ;;
+    unlockers) echo store passphrase -S s --unlock file:k1 --add file:new --remove file:old ;;
+    wipe) echo store wipe -S s --yes ;;
+    esac
+}
+
+# Puts the files of start $1 in their places.
+begin() {
+    case $1 in
+    store-*) rm -rf s && cp -a "$1.start" s ;;
+    *) cp "$1.start" c.vault ;;
     esac
 }
 
@@ -73,6 +94,25 @@ prepare() {
         done
         run key import --unlock file:stay --name "$kind" -r "$(recipient "$kind-new.id")"
     done
+    # A store with an item of each class. The last one is not settled: a program without the owner's key has written it.
+    mkdir store-none.start
+    run store create -S s $lock
+    run store passphrase -S s --unlock file:k1 --add file:old
+    run store put -S s $lock --class complete --as a plain
+    run store put -S s $lock --class always --as b tiny
+    run store put -S s $lock --class after-first-unlock --as c tiny
+    run store put -S s --device-key file:stay --class unless-open --as d tiny
+    mv s store-items.start
+}
+
+# Prints the items of the store: class, name, and sum of the contents. Prints the status if it does not open.
+holdings() {
+    local status=0 class name
+    "$vaultfile" store list -S s $lock -l >list 2>>log || status=$?
+    [ $status = 0 ] || { echo "status $status"; return; }
+    while read -r class _ _ name; do
+        echo "$class $name $("$vaultfile" store get -S s $lock "$name" 2>>log | sha256sum)"
+    done <list
 }
 
 # The files of the keys that open the container after operation $1 from start $2, and that do not.
@@ -115,11 +155,39 @@ check() {
     [ $status = 77 ] || lost "$1 from $2, $3: the old key gets $status"
 }
 
+# The same for a store: it has its items as before the operation or as after it.
+check_store() {
+    local found files
+    files=$(find s -name '.vaultfile-*' | wc -l)
+    left=$((left + files))
+    if diff -rq s "$2.start" >/dev/null; then
+        same=$((same + 1))
+        [ $same = 1 ] || return 0
+    fi
+    found=$(holdings)
+    # Only the same call finishes an unfinished store.
+    [ "$1" = create ] || [ "$found" = "$before" ] || [ "$found" = "$after" ] ||
+        lost "$1 from $2, $3: the items are: $found"
+    if [ "$found" != "$after" ] || [ "$before" = "$after" ]; then
+        run $(perform "$1" "$2") || lost "$1 from $2, $3: the second run does not succeed: $(tail -n 1 log)"
+        found=$(holdings)
+        [ "$found" = "$after" ] || lost "$1 from $2, $3: after the second run the items are: $found"
+    fi
+    [ "$1" != wipe ] || return 0
+    run store check -S s $lock --repair || lost "$1 from $2, $3: afterwards the store is not whole"
+    [ -z "$(find s -name '.vaultfile-*')" ] || lost "$1 from $2, $3: after a repair unfinished files are there"
+    [ "$1" = unlockers ] || return 0
+    run store check -S s --device-key file:stay --unlock file:new || lost "$1 from $2, $3: the new key does not unlock it"
+    local status=0
+    run store check -S s --device-key file:stay --unlock file:old || status=$?
+    [ $status = 77 ] || lost "$1 from $2, $3: the old key gets $status"
+}
+
 # Prints the names of the system calls that operation $1 makes from start $2, after the start of the program itself.
 # Each line has the number of such calls that the loader and the language made before. Each thread counts its own calls;
 # so the first calls of other threads cannot be hit, because a kill at that number would hit the loader.
 calls() {
-    cp "$2.start" c.vault
+    begin "$2"
     strace -f -qq -o trace -- "$vaultfile" $(perform "$1" "$2") >>log 2>&1 || return
     sed -nE 's/^([0-9]+ +)?([a-z0-9_]+)\((PR_SET_DUMPABLE)?.*/\2 \3/p' trace | awk '
         $2 != "" { begun = 1 }
@@ -133,14 +201,17 @@ calls() {
 kill_at() {
     local number=$(($4 + 1)) status
     while :; do
-        cp "$2.start" c.vault
+        begin "$2"
         status=0
         # The braces catch the message of the shell about the killed process.
         { strace -f -qq -o trace -e trace="$3" -e inject="$3:signal=KILL:when=$number" -- \
             "$vaultfile" $(perform "$1" "$2") || status=$?; } >>log 2>&1
         grep -q SIGKILL trace || break
         killed=$((killed + 1))
-        check "$1" "$2" "killed at $3 $number"
+        case $2 in
+        store-*) check_store "$1" "$2" "killed at $3 $number" ;;
+        *) check "$1" "$2" "killed at $3 $number" ;;
+        esac
         number=$((number + 1))
     done
     [ $status = 0 ] || lost "$1 from $2: without a kill its status is $status: $(tail -n 1 log)"
@@ -159,7 +230,9 @@ for place in "${places[@]}"; do
         killed=0 same=0 left=0 losses=0
         cp plain contents
         if [ "$start" = tiny ]; then cp plain plain.all && cp tiny plain; fi
+        if [[ $start = store-* ]]; then begin "$start" && before=$(holdings); fi
         mapfile -t made < <(calls "$operation" "$start")
+        if [[ $start = store-* ]]; then after=$(holdings); fi
         for call in "${made[@]}"; do kill_at "$operation" "$start" ${call}; done
         # Without a single kill, nothing was tested.
         [ $killed != 0 ] || lost "$operation from $start: it was killed nowhere"
@@ -186,6 +259,16 @@ people x25519-old
 people xwing-old
 same x25519-new
 same xwing-new
+create store-none
+put store-items
+replace store-items
+remove store-items
+move store-items
+protect store-items
+settle store-items
+renew store-items
+unlockers store-items
+wipe store-items
 END
     cd /
     rm -rf "$work"

@@ -61,7 +61,7 @@ import VaultTestSupport
     }
 
     /// The items with their classes; `gone` after a wipe.
-    private static func items(_ state: DiskState) throws -> [String: String] {
+    static func items(_ state: DiskState) throws -> [String: String] {
         do {
             return try ModelDisk(state).during {
                 let store = try StoreCrashTests.Scene.open()
@@ -91,7 +91,7 @@ import VaultTestSupport
         }
     }
 
-    private static func isDone(_ change: Change) -> Bool {
+    static func isDone(_ change: Change) -> Bool {
         (try? change.run()) != nil
     }
 
@@ -110,7 +110,7 @@ import VaultTestSupport
     }
 
     /// A store with an item that has lost its label, so that a repair has something to do.
-    private static func start() throws -> DiskState {
+    static func start() throws -> DiskState {
         let disk = ModelDisk(try StoreCrashTests.Scene.disk())
         try disk.during {
             let store = try StoreCrashTests.Scene.open()
