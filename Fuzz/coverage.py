@@ -15,7 +15,7 @@ from typing import Any, Mapping
 TOP = Path(__file__).resolve().parent.parent
 # The sources that take untrusted bytes.
 READING = (
-    "VaultFormat/", "VaultStream/", "VaultFile/Keyring/", "VaultFile/Packing/", "VaultFile/Pipeline/",
+    "VaultFormat/", "VaultStream/", "VaultStore/Keys/", "VaultFile/Keyring/", "VaultFile/Packing/", "VaultFile/Pipeline/",
     "VaultFile/Reading/", "VaultFile/Recovery/", "VaultFile/Rotation/", "VaultCommand/Arguments/",
     "VaultCommand/Files/InputList.swift", "VaultCommand/Report/Escaping.swift",
     "VaultCommand/Report/InspectionText.swift")

@@ -17,6 +17,8 @@ sys.path.insert(0, str(TOP / "Spec" / "reference"))
 
 import hpke  # noqa: E402
 import primitives as p  # noqa: E402
+import store  # noqa: E402
+import store_answers  # noqa: E402
 from check_vectors import KEY_OPERATIONS, needed, parse_vector, vector_secrets  # noqa: E402
 from header import Slot  # noqa: E402
 from key_text import key_line  # noqa: E402
@@ -230,6 +232,22 @@ def keyring_files(text: bytes) -> Iterator[tuple[str, bytes]]:
         yield "keyringfiles", f"{head}unlock-file: {unlock_file.hex()}\n\n".encode() + keyring
 
 
+def store_texts() -> Iterator[tuple[str, bytes]]:
+    """Cards and keybags with and without the class `unlessOpen`, with old keys; and labels."""
+    card, keybag = store_answers.CARD, store_answers.KEYBAG
+    retired = tuple(key._replace(state="retired", key=bytes([9 + number] * 32)) for number, key in enumerate(keybag.keys))
+    old = store.ClassKey(store.ALWAYS, "retired", store_answers.TIME, bytes([8] * 32))
+    for one in (card, card._replace(publics=()), card._replace(keys=(*card.keys, old))):
+        yield "storetexts", store.card_text(one)
+    narrow = keybag._replace(
+        keys=tuple(key for key in keybag.keys if key.protection != store.UNLESS_OPEN), public_ids=(), openers=())
+    kept = narrow._replace(keys=tuple(key for key in narrow.keys if key.protection == store.AFTER_FIRST_UNLOCK))
+    for bag in (keybag, narrow, kept, keybag._replace(keys=(*keybag.keys, *retired))):
+        yield "storetexts", store.keybag_text(bag)
+    for name in (b"a", b"mail/token", b"n" * 63, b"n" * 64, b"n" * 255):
+        yield "storetexts", store.padded(name)
+
+
 def texts() -> Iterator[tuple[str, bytes]]:
     for end in ("\n", "", "\r\n"):
         yield "keyfile", ("# made\n" + KEY_LINES[0] + end).encode()
@@ -242,6 +260,7 @@ def texts() -> Iterator[tuple[str, bytes]]:
         text = ("vaultfile keyring 1\n" + "".join(lines[:count])).encode()
         yield "keyring", text
         yield from keyring_files(text)
+    yield from store_texts()
     for separator in (b"\n", b"\0"):
         for list_ in (b"a\nb c\n-\n", b"a\0b", b"\n\n", b"\0", b"x" * 8192, "\u202e\u00ad\u00e9\n".encode() + b"\xff"):
             for times in (0, 1, 31):

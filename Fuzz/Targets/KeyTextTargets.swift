@@ -55,6 +55,27 @@ enum KeyringTarget: FuzzTarget {
     }
 
     static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
+        LineMutation.mutated(input, &random, change: change, limit: limit, line: line)
+    }
+
+    /// A line that is right in itself.
+    private static func line(_ random: inout SeededRandom) -> [UInt8] {
+        let key = testKey(random.bytes(32))
+        let state = random.pick(["current", "retired", "retired", "destroyed"])
+        let secret =
+            state == "destroyed" ? "-" : (try? KeyLine.upper(of: key)).map { String(decoding: $0, as: UTF8.self) }
+        let time = random.pick(["2026-11-21T10:00:00Z", "0000-01-01T00:00:00Z", "2024-02-29T23:59:59Z"])
+        return [UInt8]("\(state) \(time) \(key.id) \(secret ?? "") n\(random.below(1000))".utf8)
+    }
+}
+
+/// Changes a text of lines.
+enum LineMutation {
+    /// - Parameter line: makes a line that is right in itself.
+    static func mutated(
+        _ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int,
+        line: (inout SeededRandom) -> [UInt8]
+    ) -> [UInt8] {
         var lines = input.split(separator: 0x0A, omittingEmptySubsequences: false).map([UInt8].init)
         let place = random.below(max(lines.count, 1))
         switch random.below(6) {
@@ -66,16 +87,6 @@ enum KeyringTarget: FuzzTarget {
         default: return change(input, limit)
         }
         return [UInt8](lines.joined(separator: [0x0A]).prefix(limit))
-    }
-
-    /// A line that is right in itself.
-    private static func line(_ random: inout SeededRandom) -> [UInt8] {
-        let key = testKey(random.bytes(32))
-        let state = random.pick(["current", "retired", "retired", "destroyed"])
-        let secret =
-            state == "destroyed" ? "-" : (try? KeyLine.upper(of: key)).map { String(decoding: $0, as: UTF8.self) }
-        let time = random.pick(["2026-11-21T10:00:00Z", "0000-01-01T00:00:00Z", "2024-02-29T23:59:59Z"])
-        return [UInt8]("\(state) \(time) \(key.id) \(secret ?? "") n\(random.below(1000))".utf8)
     }
 }
 

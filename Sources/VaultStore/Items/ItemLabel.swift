@@ -3,7 +3,7 @@ import VaultFormat
 import VaultStream
 
 /// The label of an item: a private slot with the item's name (STORE-11). A list reads it without reading the manifest.
-enum ItemLabel {
+package enum ItemLabel {
     private static let idPrefix: [UInt8] = [0x83, 0xAB, 0x45, 0x8C, 0xEA, 0xAA, 0x93, 0xFA]
     private static let type: UInt16 = 0x8056
     private static let lengths = [64, 128, 256]
@@ -64,10 +64,19 @@ enum ItemLabel {
         } catch {
             return nil
         }
-        let text = bytes[prefix.count..<bytes.count - XChaCha20Poly1305.tagCount]
+        return name(inText: bytes[prefix.count..<bytes.count - XChaCha20Poly1305.tagCount])
+    }
+
+    /// The name in a label that was decrypted; nil if it breaks its form.
+    static func name(inText text: ArraySlice<UInt8>) -> ItemName? {
         guard let count = text.first, let name = ItemName(bytes: Array(text.dropFirst().prefix(Int(count)))),
             padded(name)[...] == text
         else { return nil }
         return name
+    }
+
+    /// The same for the fuzzer: the name's bytes, and the text that a writer makes of it.
+    package static func parsed(_ text: [UInt8]) -> (name: [UInt8], written: [UInt8])? {
+        name(inText: text[...]).map { ($0.bytes, padded($0)) }
     }
 }

@@ -1,7 +1,7 @@
 import VaultCrypto
 import VaultFile
 import VaultFormat
-import VaultStream
+package import VaultStream
 
 /// The key of a class, in a card or a keybag.
 struct ClassKey: Sendable {
@@ -37,7 +37,7 @@ struct ClassKey: Sendable {
 }
 
 /// The device tier of a store: what the card holds (STORE-6).
-struct StoreCard: Sendable {
+package struct StoreCard: Sendable {
     static let classes = [ItemProtection.always]
     static let title = "vaultfile store card"
 
@@ -64,7 +64,10 @@ struct StoreCard: Sendable {
         self.keys = keys
     }
 
-    init(parsing text: consuming SecretBuffer) throws {
+    /// Reads a text.
+    ///
+    /// - Throws: `storeMalformed`; `VaultError` with `unsupportedVersion`, `memoryUnavailable`.
+    package init(parsing text: consuming SecretBuffer) throws {
         var lines = try TextLines(text, noun: "the card")
         storeID = try StoreText.storeID(&lines, Self.title)
         try lines.advance(words: 3)
@@ -108,7 +111,7 @@ struct StoreCard: Sendable {
     }
 
     /// The text, in guarded memory.
-    func encoded() throws -> SecretBuffer {
+    package func encoded() throws -> SecretBuffer {
         try StoreText.encoded(
             [.text("\(Self.title) 1\nstore \(storeID)\nindex \(index.id) "), .key(index), .text("\n")]
                 + publics.map { one throws(VaultError) in StoreText.Part.text(try one.line()) }
@@ -117,8 +120,8 @@ struct StoreCard: Sendable {
 }
 
 /// The person's tier of a store: what the keybag holds (STORE-7).
-struct StoreKeybag: Sendable {
-    static let classes = [ItemProtection.afterFirstUnlock, .unlessOpen, .complete]
+package struct StoreKeybag: Sendable {
+    package static let classes = [ItemProtection.afterFirstUnlock, .unlessOpen, .complete]
     static let title = "vaultfile store keys"
 
     let storeID: KeyID
@@ -160,7 +163,7 @@ struct StoreKeybag: Sendable {
     }
 
     /// - Parameter classes: those whose keys the text holds. A text that the system keeps holds those of one class.
-    init(parsing text: consuming SecretBuffer, of classes: [ItemProtection] = Self.classes) throws {
+    package init(parsing text: consuming SecretBuffer, of classes: [ItemProtection] = Self.classes) throws {
         var lines = try TextLines(text, noun: "the keybag")
         storeID = try StoreText.storeID(&lines, Self.title)
         try lines.advance(words: 2)
@@ -217,7 +220,7 @@ struct StoreKeybag: Sendable {
     /// The text, in guarded memory.
     ///
     /// - Parameter classes: those whose keys it gets.
-    func encoded(of classes: [ItemProtection] = Self.classes) throws -> SecretBuffer {
+    package func encoded(of classes: [ItemProtection] = Self.classes) throws -> SecretBuffer {
         try StoreText.encoded(
             [.text("\(Self.title) 1\nstore \(storeID)\nindex-id \(indexID)\n")]
                 + publicIDs.map { .text("public \($0)\n") }
