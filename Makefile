@@ -42,11 +42,10 @@ install = if command -v dpkg >/dev/null && ! dpkg -s $(1) >/dev/null 2>&1; then 
     $$as env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(1); \
 fi
 
-.PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python python-check fleet-engines fleet-check fleet-bench demo test check pages recipes test-more crash faults timing mutants sanitize \
-    sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources lint docs outside examples reference \
-.PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python python-check demo test check pages recipes test-more crash faults timing mutants sanitize \
-    sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check bench-stores resources lint docs outside examples reference \
-    vectors man completions install uninstall dependencies clean
+.PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python \
+    python-check fleet-engines fleet-check fleet-bench demo test check pages recipes test-more crash faults timing \
+    mutants sanitize sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources \
+    lint docs outside examples reference bench-stores vectors man completions install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -271,13 +270,13 @@ bench: build static libsodium
 resources: build
 	$(PYTHON) Benchmarks/resources/run.py $(RESOURCES)
 
-# Measures the library in one process, and compares times and allocations with the committed thresholds.
 # Stores beside encrypted file systems, on a disk and in memory: writes Benchmarks/STORES.md. As root, with fscrypt.
 bench-stores: build
 	@$(call install,gocryptfs securefs fscrypt strace)
 	$(PYTHON) Benchmarks/stores/run.py $(STORES)
 	$(PYTHON) Benchmarks/stores/run.py --folder /dev/shm --append $(STORES)
 
+# Measures the library in one process, and compares times and allocations with the committed thresholds.
 bench-check: dependencies
 	cd Benchmarks && $(SWIFT) package -c release benchmark thresholds check --no-progress --target VaultBenchmarks
 	cd Benchmarks && $(SWIFT) package -c release --disable-default-traits --scratch-path .build/libsodium \
