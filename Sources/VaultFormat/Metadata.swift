@@ -24,6 +24,14 @@ public struct Metadata: Hashable, Sendable {
     /// - Parameter value: nil leaves the member out.
     package mutating func setMember(_ tag: UInt16, to value: [UInt8]?) { unknown.set(tag, to: value) }
 
+    private static let signatures: UInt16 = 0x8010
+
+    /// Whether there are signatures over the plaintext and the other members (Spec, chapter 25).
+    public var hasSignatures: Bool { member(Self.signatures) != nil }
+
+    /// Leaves out all signatures (SIG-9).
+    package mutating func removeSignatures() { setMember(Self.signatures, to: nil) }
+
     /// Whether the format can hold this name: 1 to 255 bytes of UTF-8, no control character (U+0000 to U+001F,
     /// U+007F), no `/` or `\`, not `.` or `..`.
     public static func isValidName(_ name: String) -> Bool {

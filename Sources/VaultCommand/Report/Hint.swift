@@ -154,6 +154,7 @@ struct Hint: Hashable, Sendable {
     static let addKeepsSlot = Hint(
         "--add with that person's public key, or with that key, makes a slot again; --remove ID or --remove others gives "
             + "it up")
+    static let dropSignatures = Hint("--drop-signatures leaves them out")
     static let editKeepsSlot = Hint(
         "give what opens them too, as in -k NAME -p; --remove ID or --remove others gives them up; vaultfile rotate "
             + "changes slots of retired keys to the current key")

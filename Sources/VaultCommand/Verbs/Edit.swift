@@ -17,7 +17,8 @@ struct Edit: Verb {
 
             Each slot that a given key or passphrase opens stays. If other slots would be lost, they are listed before \
             the editor starts, and the status is 77, unless --remove names them or others. A slot for a retired key of \
-            the keyring cannot be made again: rotate first changes it to the current key.
+            the keyring cannot be made again: rotate first changes it to the current key. Signatures are those of the \
+            old contents: if INPUT has some, the status is 77 unless --drop-signatures leaves them out.
 
             The temporary file has mode 0600 and is in a folder of its own, below $XDG_RUNTIME_DIR or else /dev/shm. \
             This folder must be in memory: a disk may keep deleted bytes. --allow-disk also takes one on a disk. (The \
@@ -58,6 +59,7 @@ struct Edit: Verb {
         Output:
           --allow-disk             the temporary file may be on a disk
           --break-links            even if other names keep the old container
+          --drop-signatures        leave out the signatures of the old contents
         """
     }
 
@@ -71,6 +73,9 @@ struct Edit: Verb {
 
     @Flag(help: "Continue if INPUT has other names (hard links). Those names keep the old container.")
     var breakLinks = false
+
+    @Flag(help: "Continue if INPUT has signatures, which the new container then lacks.")
+    var dropSignatures = false
 
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
@@ -98,7 +103,10 @@ struct Edit: Verb {
             threads: Vault.processorCount, console: console, header: try expect.known(for: operands))
         do {
             return try edit(
-                operand, try Rewriting(operand, work, mayBreakLinks: breakLinks, mayMix: change.allowClassical))
+                operand,
+                try Rewriting(
+                    operand, work, mayBreakLinks: breakLinks, mayLoseSignatures: dropSignatures,
+                    mayMix: change.allowClassical))
         } catch {
             return console.report(error, about: operand.subject, lines: ["failed\t\(operand.escaped)"])
         }
@@ -117,6 +125,11 @@ struct Edit: Verb {
         try operand.subject.attempt(system: .cannotCreate) { try OutputPlace(operand).checkWritable() }
         let pin = reader.opened.header.pin
         try rewriting.check()
+        guard dropSignatures || !reader.opened.manifest.metadata.hasSignatures else {
+            throw Failure(
+                code: .consentNeeded, operand.subject, "new contents would cost it its signatures",
+                hint: .dropSignatures)
+        }
 
         let parent = try folder()
         for text in EditedText.leftBehind(in: parent.path) {
@@ -212,12 +225,15 @@ private struct Rewriting {
     private let recipients: [Recipient]
     private var options = ReencryptionOptions()
 
-    init(_ operand: PathArgument, _ opening: Opening, mayBreakLinks: Bool, mayMix: Bool) throws {
+    init(
+        _ operand: PathArgument, _ opening: Opening, mayBreakLinks: Bool, mayLoseSignatures: Bool, mayMix: Bool
+    ) throws {
         self.operand = operand
         recipients = try opening.change.recipients()
         self.opening = opening
         let keyring = opening.keys.keyring
         options.mayBreakLinks = mayBreakLinks
+        options.mayLoseSignatures = mayLoseSignatures
         options.mayMixRecipients = mayMix
         // A slot is never made for a retired key (REENC-4).
         options.keepsSlot = { [nil, .current].contains(keyring.entryIfOpen($0.keyID)?.state) }

@@ -21,6 +21,8 @@ public struct ReencryptionOptions: Sendable {
     public var dropping = SlotSelection.none
     /// Whether to go on if other slots are lost too.
     public var mayLoseSlots = false
+    /// Whether new contents may cost the container its signatures (SIG-9). If not, they are the error `consentNeeded`.
+    public var mayLoseSignatures = false
     /// Whether to go on if the file has several names (hard links). The other names keep the old file.
     public var mayBreakLinks = false
     /// Whether the new header may have slots of post-quantum and of classical public keys. If not, they are the error
@@ -110,6 +112,9 @@ extension Reencryption {
             throw VaultError(.inUse, "another program has changed it meanwhile")
         }
         let slots = try Slots(of: ends.opening, for: recipients, options, &trials)
+        guard contents == nil || options.mayLoseSignatures || !ends.manifest.metadata.hasSignatures else {
+            throw VaultError(.consentNeeded, "its signatures would be lost, because they are not of the new contents")
+        }
         // mutant: the new file checks this too, when it takes the place; this check comes before it is made
         try file.refuseLinks(unless: options.mayBreakLinks)
 
@@ -209,6 +214,8 @@ extension SeekableVaultReader {
     ) throws -> (length: UInt64, headerFile: HeaderFile?) {
         var sealing = sealOptions(context, options)
         sealing.metadata.modified = options.modified ?? .now
+        // They are signatures over the old contents.
+        sealing.metadata.removeSignatures()
         sealing.digest = opened.manifest.digest != nil
         // The index of the old contents leads nowhere in the new ones.
         sealing.tarIndex = opened.manifest.metadata.tarIndexValue != nil

@@ -44,6 +44,7 @@ func keyChanges(in folder: FilePath) throws {
     reencrypting.recipientsThatOpen = [.key(new)]
     reencrypting.dropping = .none
     reencrypting.mayLoseSlots = true
+    reencrypting.mayLoseSignatures = true
     reencrypting.mayBreakLinks = true
     reencrypting.onLoss = { _ in }
     reencrypting.onAccessLoss = {}
