@@ -223,10 +223,11 @@ extension Failure {
         let text = Escaping.line(word)
         self.init(.usage, .text(""), "unknown command '\(text)'", hint: .help(names))
         let known = parent.commands.compactMap { $0.configuration.commandName }
-        if let meant = Suggestion.command(for: text, among: known, of: names.last ?? "") {
-            hint = .didYouMean((["vaultfile"] + names + [meant]).joined(separator: " "))
-        } else if names.isEmpty, text == "umount" || text == "unmount" {
+        // Before the commands that are near: a second mount is the opposite of what is meant.
+        if names.isEmpty, text == "umount" || text == "unmount" {
             hint = .unmount
+        } else if let meant = Suggestion.command(for: text, among: known, of: names.last ?? "") {
+            hint = .didYouMean((["vaultfile"] + names + [meant]).joined(separator: " "))
         } else if names.isEmpty, let file = try? Input(PathArgument(bytes: word)) {
             defer { file.close() }
             if file.stat.type == .directory {
