@@ -35,6 +35,18 @@ final class Console: Sendable {
     /// Whether results appear on a terminal, where they must not be mixed with the line of progress.
     private static let resultsAreSeen = Platform.isTerminal(.standardOutput)
 
+    /// Lines of a list that wait to be written together.
+    private struct Waiting {
+        var lines: [String] = []
+        var subject = Failure.Subject.standardOutput
+        var status = ExitStatus.done
+    }
+
+    private let waiting = Mutex(Waiting())
+
+    /// A system call for each line would take longer than to make it. A person sees each line at once.
+    private static let linesAtOnce = resultsAreSeen ? 1 : 512
+
     /// The hints that were written. Each is written once: with many inputs it would hide the messages.
     private let hinted = Mutex<Set<String>>([])
 
@@ -146,6 +158,36 @@ final class Console: Sendable {
         return say(Text(text: lines.joined(separator: "\n"), result: Text.Result(subject: subject, done: done)))
     }
 
+    /// Writes a line of a list: `report` with `--json`, else `line`, and nothing with `--quiet`. It may wait for others,
+    /// but no message overtakes it. `endList` writes those that wait.
+    func list(
+        _ report: @autoclosure () -> Report, line: @autoclosure () -> String, about subject: Failure.Subject
+    ) throws {
+        guard json || verbosity != .quiet else { return }
+        let text = json ? try report().line(verb) : line()
+        let isFull = waiting.withLock { waiting in
+            waiting.subject = subject
+            waiting.lines.append(text)
+            return waiting.lines.count >= Self.linesAtOnce
+        }
+        if isFull { writeList() }
+    }
+
+    /// Writes the lines that wait.
+    ///
+    /// - Returns: `done`, or the program's status if a line of the list could not be written.
+    func endList() -> ExitStatus {
+        writeList()
+        return waiting.withLock { exchange(&$0.status, with: .done) }
+    }
+
+    private func writeList() {
+        let (lines, subject) = waiting.withLock { (exchange(&$0.lines, with: []), $0.subject) }
+        guard !lines.isEmpty else { return }
+        let status = put(Text(text: lines.joined(separator: "\n"), result: Text.Result(subject: subject, done: nil)))
+        waiting.withLock { $0.status = $0.status.followed(by: status) }
+    }
+
     /// Writes the sum of a run over many inputs: an object with `--json`, else a line, and nothing with `--quiet`.
     func sum(up report: Report, line: String) throws {
         if json {
@@ -217,6 +259,7 @@ final class Console: Sendable {
     }
 
     private func putOnStandardError(_ text: Text) {
+        writeList()
         var lines = text.text + "\n"
         if let hint = text.hint, hinted.withLock({ $0.insert(hint).inserted }) { lines += "vaultfile: hint: \(hint)\n" }
         StatusLine.above { FileDescriptor.standardError.writeText(lines) }

@@ -131,9 +131,7 @@ struct Report: Encodable {
     func line(_ verb: VerbName?) throws -> String {
         var report = self
         report.verb = verb
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return Escaping.json(String(decoding: try encoder.encode(report), as: UTF8.self))
+        return Escaping.json(try ReportEncoder.text(of: report))
     }
 }
 

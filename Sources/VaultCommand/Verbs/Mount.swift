@@ -123,12 +123,12 @@ struct Mount: Verb {
             }
             let manifest = container.reader.opened.manifest
             if let trouble = container.reader.opened.trouble { console.warn(subject, trouble) }
-            if manifest.hasMalformedTarIndex {
-                console.warn(subject, "the index of its tar is malformed, and is not used")
-            }
             do {
                 let view = try TarView(
                     container, modified: manifest.metadata.modified ?? input.stat.modified ?? Timestamp(seconds: 0))
+                if view.hasMalformedIndex {
+                    console.warn(subject, "the index of its tar is malformed, and is not used")
+                }
                 if view.leftOut > 0 {
                     console.warn(
                         subject, "\(view.leftOut.counted("member")) with names of more than 255 bytes left out")

@@ -12,8 +12,6 @@ struct MemberList {
     let console: Console
 
     private static let tarSuffix = OutputRules.tarSuffix + OutputRules.suffix
-    /// So many lines are written at once.
-    private static let linesAtOnce = 512
 
     /// Lists the members of the first operand at the paths that follow it.
     ///
@@ -38,7 +36,7 @@ struct MemberList {
             console.warn(first.subject, "what is in it cannot be listed: \(failure.reason)", hint: failure.hint)
             return nil
         }
-        guard reader.opened.manifest.tarIndex != nil || reader.opened.manifest.hasMalformedTarIndex else { return nil }
+        guard reader.opened.manifest.hasTarIndexMember else { return nil }
         console.work(on: first.subject)
         if let trouble = reader.opened.trouble {
             console.warn(first.subject, trouble, hint: Hint.of(reader.opened.health))
@@ -47,62 +45,39 @@ struct MemberList {
     }
 
     private func list(_ paths: [TarPath], of container: TarContainer) throws -> ExitStatus {
-        var lines = Lines(container: container, console: console)
         if !isLong, !byStream, !console.json, let index = container.index, index.stepExponent == 0 {
             return try list(paths, of: container, by: index)
         }
         let visit = try container.visit(paths, byStream: byStream) { entry in
-            if console.json {
-                var report = Report(.ok, about: container.subject)
-                report.member = MemberReport(entry)
-                lines.status = lines.status.followed(by: try console.give(report, about: container.subject))
-            } else {
-                try lines.add(isLong ? entry.line : Escaping.line(entry.path?.bytes ?? entry.name))
-            }
+            try console.list(
+                Self.report(entry, of: container),
+                line: isLong ? entry.line : Escaping.line(entry.path?.bytes ?? entry.name), about: container.subject)
         }
-        try lines.write()
-        return .ofAll([lines.status, container.status(of: visit)])
+        return .ofAll([console.endList(), container.status(of: visit)])
+    }
+
+    private static func report(_ entry: TarEntry, of container: TarContainer) -> Report {
+        var report = Report(.ok, about: container.subject)
+        report.member = MemberReport(entry)
+        return report
     }
 
     /// Lists the paths that the index has. All members are in it but those without a legal path.
     private func list(_ paths: [TarPath], of container: TarContainer, by index: TarIndex) throws -> ExitStatus {
         console.announce(container.subject, "this list is that of the index, which the container's maker wrote")
-        var lines = Lines(container: container, console: console)
         var visit = TarContainer.Visit()
         var missing = Set(paths)
         try index.forEach { entry in
             let above = paths.filter { entry.path.isBelow(orEqualTo: $0) }
             missing.subtract(above)
-            if paths.isEmpty || !above.isEmpty { try lines.add(Escaping.line(entry.path.bytes)) }
+            if paths.isEmpty || !above.isEmpty {
+                try console.list(
+                    Report(.ok, about: container.subject), line: Escaping.line(entry.path.bytes),
+                    about: container.subject)
+            }
             return true
         }
-        try lines.write()
         visit.missing = paths.filter(missing.contains)
-        return .ofAll([lines.status, container.status(of: visit)])
-    }
-
-    /// Lines that are written together.
-    private struct Lines {
-        let container: TarContainer
-        let console: Console
-        var status = ExitStatus.done
-        private var waiting: [String] = []
-
-        init(container: TarContainer, console: Console) {
-            self.container = container
-            self.console = console
-        }
-
-        mutating func add(_ line: String) throws {
-            waiting.append(line)
-            if waiting.count >= MemberList.linesAtOnce { try write() }
-        }
-
-        mutating func write() throws {
-            guard !waiting.isEmpty else { return }
-            let report = Report(.ok, about: container.subject)
-            status = status.followed(by: try console.give(report, lines: waiting, about: container.subject))
-            waiting = []
-        }
+        return .ofAll([console.endList(), container.status(of: visit)])
     }
 }

@@ -23,7 +23,7 @@ struct MemberOutput {
         defer { input.close() }
         guard let reader = try? opening.seekableToWrite(input) else { return nil }
         let manifest = reader.opened.manifest
-        guard manifest.tarIndex != nil || manifest.hasMalformedTarIndex else { return nil }
+        guard manifest.hasTarIndexMember else { return nil }
         console.work(on: first.subject)
         console.standardOutputHoldsData = true
         _ = opening.result(reader.opened, input)

@@ -17,7 +17,7 @@ struct TarContainer: Sendable {
         subject = input.subject
         index = reader.opened.manifest.tarIndex
         window = StreamWindow(length: reader.length) { try reader.bytes($0) }
-        if reader.opened.manifest.hasMalformedTarIndex {
+        if index == nil, reader.opened.manifest.hasTarIndexMember {
             console.warn(subject, "its index of the tar stream is malformed, and is not used")
         }
     }

@@ -31,6 +31,9 @@ public final class TarView: View {
     /// Where the names come from.
     public let names: Names
 
+    /// Whether the container has an index whose form is wrong, which is not used.
+    public let hasMalformedIndex: Bool
+
     /// How many members are left out, because a component of their path is longer than 255 bytes.
     public var leftOut: Int { tree.leftOut }
 
@@ -49,6 +52,7 @@ public final class TarView: View {
     /// - Parameter index: of the stream; nil to read all headers.
     init(_ container: OpenContainer, index: TarIndex?, modified: Timestamp, largest: Int) throws {
         self.container = container
+        hasMalformedIndex = index == nil && container.reader.opened.manifest.hasTarIndexMember
         self.modified = modified
         // Headers of small members are near each other: one record has several.
         source = StreamWindow(length: container.reader.length) { try container.reader.bytes($0) }.source

@@ -8,8 +8,11 @@ extension Manifest {
     /// Each use parses it.
     public var tarIndex: TarIndex? { metadata.tarIndexValue.flatMap(TarIndex.init(value:)) }
 
+    /// Whether there is an index, whatever its form is. This parses nothing.
+    public var hasTarIndexMember: Bool { metadata.tarIndexValue != nil }
+
     /// Whether there is an index whose form is wrong. It counts as absent (TAR-6).
-    public var hasMalformedTarIndex: Bool { metadata.tarIndexValue != nil && tarIndex == nil }
+    public var hasMalformedTarIndex: Bool { hasTarIndexMember && tarIndex == nil }
 }
 
 extension Metadata {

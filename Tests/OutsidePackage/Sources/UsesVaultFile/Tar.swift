@@ -18,7 +18,8 @@ func tarStreams(in folder: FilePath) throws {
     let reader = try SeekableVaultReader(FileSource(at: path), with: .key(key))
     let manifest = reader.opened.manifest
     guard let index = manifest.tarIndex else { throw Unexpected(line: #line) }
-    try check(!manifest.hasMalformedTarIndex && index.stepExponent == 0 && index.isSorted)
+    try check(manifest.hasTarIndexMember && !manifest.hasMalformedTarIndex && !manifest.metadata.hasSignatures)
+    try check(index.stepExponent == 0 && index.isSorted)
     try check(index.count == 3 && index.streamCount == 4)
     var entries: [TarIndex.Entry] = []
     index.forEach { entry in
