@@ -68,7 +68,8 @@ private struct Stop: Error {}
     /// The system waits for ever for a descriptor with a negative number, and gives no error.
     @Test(.timeLimit(.minutes(1))) func negativeDescriptors() async throws {
         let none = FileDescriptor(rawValue: -1)
-        let output = try FileDescriptor.open("/dev/null", .writeOnly)
+        let null: FilePath = "/dev/null"
+        let output = try FileDescriptor.open(null, .writeOnly)
         defer { try? output.close() }
         let credentials = Credentials(Self.keys)
         func refused(_ code: VaultError.Code, _ body: () async throws -> Void) async {
@@ -86,7 +87,7 @@ private struct Stop: Error {}
         await refused(.inputFailed) { try decrypt() }
         await refused(.inputFailed) { try await Vault.decrypt(from: none, to: output, with: credentials) }
         await refused(.inputFailed) { try await Vault.encrypt(from: none, to: output, for: Self.recipients) }
-        let input = try FileDescriptor.open("/dev/null", .readOnly)
+        let input = try FileDescriptor.open(null, .readOnly)
         defer { try? input.close() }
         await refused(.outputFailed) { try await Vault.encrypt(from: input, to: none, for: Self.recipients) }
     }
