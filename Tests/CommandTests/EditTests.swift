@@ -1,5 +1,6 @@
 import SystemPackage
 import Testing
+import VaultFile
 
 @testable import VaultCommand
 
@@ -63,6 +64,24 @@ import Testing
     private func inspected() throws -> JSON {
         try JSON(
             parsing: box.run("inspect", "--json", "--context", "x", "--key-file", "key", "notes.txt.vault").text)
+    }
+
+    @Test("signatures of the old contents are not lost without consent") func signatures() throws {
+        var options = SealOptions()
+        options.context = try Context("x")
+        options.metadata.setMember(0x8010, to: [1, 2, 3])
+        let key = try SymmetricKey(keyFile: #require(box.bytes("key")).span)
+        var container: [UInt8] = []
+        let writer = try VaultWriter(for: [.key(key)], options: options)
+        _ = try writer.finish { container.append(copying: $0) }
+        try box.write(Array("notes.txt.vault".utf8), container)
+        let refused = try edit("echo text >\"$1\"; touch seen")
+        #expect(refused.ending == .status(77) && refused.errors.contains("signatures"), "\(refused.errors)")
+        #expect(refused.errors.contains("--drop-signatures"))
+        #expect(box.bytes("notes.txt.vault") == container && box.bytes("seen") == nil, "the editor does not start")
+        #expect(try edit("echo text >\"$1\"", "--drop-signatures").ending == .status(0))
+        #expect(try contents() == "text\n")
+        #expect(try edit("echo more >\"$1\"").ending == .status(0), "no signature is left")
     }
 
     @Test("new contents, and the slots, the name, the mode and the properties of before") func edits() throws {

@@ -139,7 +139,7 @@ struct MountTests {
             (["--key-file", "key", "src/a.vault", "view"], 64, "its contents are not a tar stream"),
             (["--key-file", "key", "src/a", "view"], 65, "notVaultfile"),
             (["--key-file", "key", "-", "view"], 64, "SOURCE"), (["--key-file", "none", "src", "view"], 78, "none"),
-            (["src", "view"], 78, "terminal"), (["--key-file", "key", "src"], 64, "mountpoint"),
+            (["src", "view"], 78, "terminal"), (["--key-file", "key", "src"], 64, "MOUNTPOINT: is missing"),
         ] {
             let end = try box.run((["mount"] + words).map { Array($0.utf8) })
             #expect(end.ending == .status(status) && end.errors.contains(text), "\(words): \(end.ending) \(end.errors)")

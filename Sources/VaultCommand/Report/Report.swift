@@ -131,8 +131,15 @@ struct Report: Encodable {
     func line(_ verb: VerbName?) throws -> String {
         var report = self
         report.verb = verb
-        return Escaping.json(try ReportEncoder.text(of: report))
+        return Escaping.json(String(decoding: try Self.encoder.encode(report), as: UTF8.self))
     }
+
+    /// One for all lines: a list can have a million, and making an encoder takes as long as to encode a line.
+    private static let encoder: JSONEncoder = {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return encoder
+    }()
 }
 
 /// How many containers in some folders need a key, according to their headers.

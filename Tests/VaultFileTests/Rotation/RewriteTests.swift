@@ -54,6 +54,21 @@ import VaultTestSupport
         #expect(done.header.commitment != done.old.header.commitment && done.header.fileID != done.old.header.fileID)
     }
 
+    @Test("signatures are those of the old contents: they go with consent, or nothing changes (SIG-9)")
+    func signatures() throws {
+        var options = SealOptions(chunk: .minimum, capacity: .capacity(4096))
+        options.metadata.setMember(0x8010, to: [1, 2, 3])
+        options.metadata.setMember(0x8011, to: [4])
+        let container = try StoredContainer(sealed(Self.text, for: [.key(key)], options: options))
+        let before = try container.bytes
+        #expect(try StoredContainer.code { _ = try rewrite(container, .key(key)) } == .consentNeeded)
+        #expect(try container.bytes == before)
+        _ = try rewrite(container, .key(key)) { $0.mayLoseSignatures = true }
+        let after = try container.reading(KeySet(keys: [key]))
+        let metadata = try #require(after.opened?.manifest.metadata)
+        #expect(after.plaintext == Self.changed && !metadata.hasSignatures && metadata.member(0x8011) == [4])
+    }
+
     @Test("contents that end before their size says so do not replace anything", arguments: [0, 100, 8192])
     func contentsThatEndEarly(_ end: Int) throws {
         let container = try container([.key(key)])
