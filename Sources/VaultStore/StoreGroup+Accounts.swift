@@ -102,7 +102,13 @@ extension StoreGroup {
         guard try exists(place.store) else { return }
         let root = try FileDescriptor.folder(place.store)
         defer { root.closeQuietly() }
-        guard try VaultStore.isStore(root) else { return }
+        guard try VaultStore.isStore(root) else {
+            // Silence would leave what opens with a passphrase alone.
+            guard try !VaultStore.hasKeys(root) else {
+                throw VaultError(.inputFailed, "the store of the account has keys but no folder items: remove it")
+            }
+            return
+        }
         try VaultStore.wipe(at: place.store)
     }
 

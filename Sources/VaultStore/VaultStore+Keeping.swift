@@ -51,6 +51,8 @@ extension VaultStore {
                     keybag.encoded(of: classes), digest,
                     seconds: name == .complete ? UInt32(clamping: time.components.seconds) : nil)
             }
+            // A wipe that began meanwhile has looked for what is kept before this was.
+            try folder.refuseGone()
             try finishUnlocking([keybag], of: source, since: before)
         } catch {
             for (name, _) in Self.keptTogether { kept(name).drop() }

@@ -55,14 +55,25 @@ extension VaultStore {
     }
 
     /// Whether it is the folder of a store, or of one whose wipe has begun. A file `lock` alone shows no store: other
-    /// programs make such files too, and theirs must not be destroyed. A link in the place of one of the two names does
-    /// not save a store.
+    /// programs make such files too, and theirs must not be destroyed. A restored store may lack `lock`, which is empty:
+    /// it must not be saved by that. A link in the place of one of the names does not save a store either.
     static func isStore(_ root: FileDescriptor) throws(VaultError) -> Bool {
         if try root.status(of: StoreFolder.gone) != nil { return true }
-        guard let lock = try root.status(of: StoreFolder.lock), let items = try root.status(of: StoreFolder.itemsFolder)
-        else { return false }
-        return (lock.kind == .regular && lock.size == 0 || lock.kind == .link)
-            && [.folder, .link].contains(items.kind)
+        guard let items = try root.status(of: StoreFolder.itemsFolder), [.folder, .link].contains(items.kind) else {
+            return false
+        }
+        if let lock = try root.status(of: StoreFolder.lock) {
+            return lock.kind == .regular && lock.size == 0 || lock.kind == .link
+        }
+        return try hasKeys(root)
+    }
+
+    /// Whether one of the files with keys is there.
+    static func hasKeys(_ root: FileDescriptor) throws(VaultError) -> Bool {
+        for text in [StoreFolder.card, StoreFolder.keybag] {
+            for name in [text, Keyring.unlockKeyPath(of: text)] where try root.status(of: name) != nil { return true }
+        }
+        return false
     }
 
     private static func markGone(_ root: FileDescriptor) throws(VaultError) {

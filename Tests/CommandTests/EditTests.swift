@@ -1,6 +1,7 @@
 import SystemPackage
 import Testing
 import VaultFile
+import VaultTestSupport
 
 @testable import VaultCommand
 
@@ -70,7 +71,8 @@ import VaultFile
         var options = SealOptions()
         options.context = try Context("x")
         options.metadata.setMember(0x8010, to: [1, 2, 3])
-        let key = try SymmetricKey(keyFile: #require(box.bytes("key")).span)
+        let text = try #require(box.bytes("key"))
+        let key = try SymmetricKey(keyFile: text.span)
         var container: [UInt8] = []
         let writer = try VaultWriter(for: [.key(key)], options: options)
         _ = try writer.finish { container.append(copying: $0) }

@@ -95,6 +95,22 @@ import VaultTestSupport
         try VaultStore.wipe(at: box.path)
     }
 
+    @Test("a store that was restored without its empty file lock is wiped, and a folder with items alone is not")
+    func withoutLock() throws {
+        let box = try scene()
+        defer { box.keep() }
+        let root = try FileDescriptor.folder(box.path)
+        defer { try? root.close() }
+        try root.remove(StoreFolder.lock)
+        try VaultStore.wipe(at: box.path)
+        try expectZeros(box)
+        #expect(try FileDescriptor.folder(box.items).names { _ in true }.isEmpty)
+        let folder = try TemporaryFolder()
+        try folder.makeFolder("f")
+        try folder.makeFolder("f/items")
+        #expect(throws: VaultError(.inputFailed, "")) { try VaultStore.wipe(at: folder["f"]) }
+    }
+
     /// Other programs have files `lock`, and keys with names that end in `.key`.
     @Test(arguments: ["content", "no items", "items"]) func foreignFolders(_ kind: String) throws {
         let folder = try TemporaryFolder()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
+import secrets
 import threading
 from dataclasses import dataclass, field
 from typing import Any, Optional, Protocol
@@ -63,7 +63,7 @@ class HeaderFiles:
     def replace(self, name: str, header: bytes, version: Any, usage: Usage) -> None:
         path = os.path.realpath(name)
         try:
-            old = open(path, "rb")
+            old = open(path, "r+b")
         except FileNotFoundError:
             raise Conflict() from None
         with old:
@@ -86,7 +86,9 @@ class HeaderFiles:
 
     def _write(self, path: str, header: bytes, state: os.stat_result) -> None:
         folder = os.path.dirname(path)
-        descriptor, temporary = tempfile.mkstemp(prefix=".vaultfile-", dir=folder)
+        # The library removes what a killed process leaves under a name of this form.
+        temporary = os.path.join(folder, ".vaultfile-" + secrets.token_hex(8))
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             with open(descriptor, "wb") as new:
                 fcntl.flock(new, fcntl.LOCK_EX)
@@ -197,6 +199,13 @@ def _count(**_: Any) -> None:
         usage.requests += 1
 
 
+def _knows_if_match() -> bool:
+    import botocore.session  # type: ignore[import-untyped]
+
+    model = botocore.session.get_session().get_service_model("s3")
+    return "IfMatch" in model.operation_model("PutObject").input_shape.members
+
+
 class FsspecHeaders:
     """Header files in a file system of fsspec. Names are its paths, without the protocol.
 
@@ -214,6 +223,9 @@ class FsspecHeaders:
         if isinstance(self.fs, LocalFileSystem):
             raise ValueError("an interrupted write of fsspec tears a local file: use HeaderFiles")
         self._conditional = hasattr(self.fs, "call_s3")
+        if self._conditional and not sole_writer and not _knows_if_match():
+            # s3fs leaves out, without a word, what botocore does not know. The write would have no condition.
+            raise ValueError("this botocore does not know If-Match for PUT: install a newer one")
         if not self._conditional and not sole_writer:
             raise ValueError(
                 f"{protocol} has no conditional write in fsspec: pass sole_writer=True if nobody else writes these "

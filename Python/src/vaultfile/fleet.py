@@ -202,6 +202,9 @@ def _container(name: str, change: Change) -> Result:
         return Result(name, Outcome.CONFLICT, before, before, error=str(error))
     except Error as error:
         return Result(name, _outcome(error), before, before, error=str(error))
+    except ValueError as error:
+        # A name that is no path. An error of the arguments is a TypeError.
+        return Result(name, Outcome.FAILED, before, before, error=str(error))
     after = tuple(slot.get("id", "") for slot in report["header"]["slots"])
     outcome = Outcome.ROTATED if report["newHeader"] else Outcome.CURRENT
     return Result(name, outcome, before, after)
@@ -263,13 +266,15 @@ class Log:
         lines = self._file.read().split("\n")
         # An interrupted write leaves a part of a line. The object is then worked on again.
         torn = lines.pop()
+        first = json.dumps({"run": run})
+        # Judged before anything is cut: the file may be another one.
+        if not (lines[0] == first if lines else first.startswith(torn)):
+            raise ValueError(f"{self.path} is not the log of the run {run!r}")
         if torn:
             self._file.truncate(sum(len(line.encode()) + 1 for line in lines))
         if not lines:
             self._append({"run": run})
             return
-        if json.loads(lines[0]) != {"run": run}:
-            raise ValueError(f"{self.path} is not the log of the run {run!r}")
         for line in lines[1:]:
             result = Result.from_dict(json.loads(line))
             if result.outcome in DONE:

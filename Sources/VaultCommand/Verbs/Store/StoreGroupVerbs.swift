@@ -119,8 +119,8 @@ extension GroupVerbs {
               vaultfile store group erase -S up --device-key k --yes --json --account 4
 
             THIS CANNOT BE UNDONE: destroys the device key of an account, then its store.
-            Then a backup of the store opens with a backup of the shards, and what unlocked
-            it opens its classes other than always.
+            A backup of the store still opens with an older backup of the shards. What
+            unlocked the store still opens its classes other than always.
 
             Options:
               --account NAME           the account
