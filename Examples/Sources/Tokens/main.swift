@@ -8,7 +8,7 @@ guard CommandLine.arguments.count == 4 else { fatalError("usage: Tokens STORE DE
 let device = try SymmetricKey.read(from: FilePath(CommandLine.arguments[2]))
 let store = try VaultStore.open(at: FilePath(CommandLine.arguments[1]), device: device)
 
-// The class always: nobody has to be there.
+// The class always: the program reads it without a person.
 let token = try store.read("api-token", atMost: 1 << 12)
 print("api-token: \(token.count) bytes")
 

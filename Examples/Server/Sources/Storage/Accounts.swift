@@ -4,9 +4,9 @@ public import VaultStore
 
 /// The uploads of many accounts: a group with a store for each account.
 ///
-/// The server works without a person, so its items have the class `always`. The erasure of an account destroys its key,
-/// so a copy of the account's store opens nothing, unless somebody has a copy of the key, too. This example asks nobody
-/// who they are: a server of yours does that before it calls the group.
+/// The server works without a person, so its items have the class `always`. The erasure of an account destroys its key.
+/// A copy of the account's store then opens only with a copy of the key. This example does not check who the client is.
+/// Your server does that before it calls the group.
 public struct Accounts: Sendable {
     let group: StoreGroup
 
