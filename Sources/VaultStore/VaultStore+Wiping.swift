@@ -33,8 +33,7 @@ extension VaultStore {
         // What is kept of the keybag can be told by the keybag alone.
         wipe.attempt { () throws(VaultError) in try endKept(ofKeybag: path.appending(StoreFolder.keybag.components)) }
         // The keys first: whatever fails later, nothing opens any more.
-        let texts = [StoreFolder.card, StoreFolder.keybag]
-        wipe.erase(texts.map(Keyring.unlockKeyPath(of:)) + texts)
+        wipe.erase(keyFiles)
         // An operation that has begun may still give a name. After this, none does.
         wipe.attempt { () throws(VaultError) in
             if try root.status(of: StoreFolder.lock)?.kind == .link {
@@ -45,7 +44,7 @@ extension VaultStore {
             }
         }
         // A change that has held the lock may have given a name.
-        wipe.erase(texts.map(Keyring.unlockKeyPath(of:)) + texts)
+        wipe.erase(keyFiles)
         wipe.attempt { () throws(VaultError) in
             let names = try root.names { $0.starts(with: OutputFile.temporaryPrefix.utf8) }
             wipe.erase(names)
@@ -53,6 +52,12 @@ extension VaultStore {
         for folder in [StoreFolder.itemsFolder, StoreFolder.lostFolder] { wipe.empty(folder) }
         if let failure = wipe.failure { throw failure }
     }
+
+    /// The names of the files with keys. The unlock files come first: without them nothing opens.
+    private static let keyFiles: [FilePath] = {
+        let texts = [StoreFolder.card, StoreFolder.keybag]
+        return texts.map(Keyring.unlockKeyPath(of:)) + texts
+    }()
 
     /// Whether it is the folder of a store, or of one whose wipe has begun. A file `lock` alone shows no store: other
     /// programs make such files too, and theirs must not be destroyed. A restored store may lack `lock`, which is empty:
@@ -70,9 +75,7 @@ extension VaultStore {
 
     /// Whether one of the files with keys is there.
     static func hasKeys(_ root: FileDescriptor) throws(VaultError) -> Bool {
-        for text in [StoreFolder.card, StoreFolder.keybag] {
-            for name in [text, Keyring.unlockKeyPath(of: text)] where try root.status(of: name) != nil { return true }
-        }
+        for name in keyFiles where try root.status(of: name) != nil { return true }
         return false
     }
 

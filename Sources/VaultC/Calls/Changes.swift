@@ -31,6 +31,13 @@ extension Settings {
     }
 }
 
+/// What the caller wants to add and to remove.
+func keyChange(_ adding: OpaquePointer?, _ removing: OpaquePointer?, _ settings: Settings) throws -> KeyChange {
+    KeyChange(
+        adding: try unsafe givenRecipients(adding).recipients(),
+        removing: try unsafe givenRecipients(removing).selection(others: settings.has(.removeOthers)))
+}
+
 @c(vaultfile_rotate)
 public func rotate(
     _ path: UnsafePointer<CChar>?, _ adding: OpaquePointer?, _ removing: OpaquePointer?, _ keys: OpaquePointer?,
@@ -38,9 +45,7 @@ public func rotate(
 ) -> OpaquePointer? {
     unsafe reporting(report) {
         let settings = try unsafe settings(options)
-        let change = KeyChange(
-            adding: try unsafe givenRecipients(adding).recipients(),
-            removing: try unsafe givenRecipients(removing).selection(others: settings.has(.removeOthers)))
+        let change = try unsafe keyChange(adding, removing, settings)
         return .rotation(
             try Vault.rotate(
                 at: unsafe VaultC.path(path), change, with: unsafe credentials(keys, settings),

@@ -64,10 +64,7 @@ public func rotateHeader(
     return unsafe making(rotated) {
         let settings = try unsafe settings(options)
         return try unsafe rotating(header, count, settings, report) {
-            let change = KeyChange(
-                adding: try unsafe givenRecipients(adding).recipients(),
-                removing: try unsafe givenRecipients(removing).selection(others: settings.has(.removeOthers)))
-            return (change, try unsafe givenKeys(keys))
+            (try unsafe keyChange(adding, removing, settings), try unsafe givenKeys(keys))
         }
     }
 }
@@ -95,9 +92,7 @@ public func rotateHeaderFile(
 ) -> OpaquePointer? {
     unsafe reporting(report) {
         let settings = try unsafe settings(options)
-        let change = KeyChange(
-            adding: try unsafe givenRecipients(adding).recipients(),
-            removing: try unsafe givenRecipients(removing).selection(others: settings.has(.removeOthers)))
+        let change = try unsafe keyChange(adding, removing, settings)
         return .rotation(
             try Vault.rotateHeaderFile(
                 at: unsafe VaultC.path(path), change,
