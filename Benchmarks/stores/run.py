@@ -198,8 +198,8 @@ def main():
     with contextlib.ExitStack() as stack:
         folder = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="stores-", dir=chosen.folder)))
         speed = program(folder)
-        # Room for the items of all rounds and the long list, of which ext4 makes 8 KiB each.
-        room = (chosen.items * (chosen.rounds + 3) + chosen.many + chosen.puts * 20) * 16384 + (256 << 20)
+        # Room for the items of all rounds and the long list, of two rows. ext4 has an inode for each 16 KiB.
+        room = 2 * (chosen.items * (chosen.rounds + 3) + chosen.many + chosen.puts * 20) * 16384 + (256 << 20)
         rows, missing = subjects(folder, stack, room)
         run(speed, "store-create", folder / "store", 0)
         medium = re.sub(r"\[.*\]", "", report.file_system(chosen.folder))
