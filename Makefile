@@ -13,9 +13,11 @@ RECIPES = curl systemd pass gnupg libsecret-tools gnome-keyring dbus swtpm tpm2-
 
 # The last option makes the compiler refer to types by symbols, which the linker resolves. Otherwise the runtime parses
 # names and searches every conformance in the program for them. Start-up takes a sixth less time with it.
-OPTIMIZED = --configuration release --product vaultfile -Xswiftc -no-toolchain-stdlib-rpath \
+COMPILED = --configuration release -Xswiftc -no-toolchain-stdlib-rpath \
     -Xswiftc -Xfrontend -Xswiftc -disable-concrete-type-metadata-mangled-name-accessors
-RELEASE = $(OPTIMIZED) --static-swift-stdlib --disable-local-rpath
+OPTIMIZED = $(COMPILED) --product vaultfile
+STATIC_RUNTIME = --static-swift-stdlib --disable-local-rpath
+RELEASE = $(OPTIMIZED) $(STATIC_RUNTIME)
 BINARY = .build/release/vaultfile
 SOURCES = Package.swift Sources Tests Fuzz Benchmarks/Package.swift Benchmarks/Benchmarks Examples/Package.swift \
     Examples/Sources Examples/Server/Package.swift Examples/Server/Sources Examples/Server/Tests
@@ -55,20 +57,22 @@ build: dependencies
 static: dependencies
 	$(SWIFT) build --scratch-path $(STATIC) $(OPTIMIZED) -Xswiftc -static-executable
 
-# The C library, with the Swift runtime inside. SwiftPM collects the objects in an archive. All of them are linked, and not
-# only those that others refer to by name: Swift also finds types by tables.
+# The C library, with the Swift runtime inside. It shares what is compiled with the command: the settings are the same.
+# SwiftPM collects the objects in an archive. All of them are linked, and not only those that others refer to by name:
+# Swift also finds types by tables.
 LIBRARY = .build/library
+ARCHIVE = .build/release/libVaultC.a
 LIBRARY_VERSION = 0.1.0
 LIBRARY_ABI = 0
 SWIFTC = $(SWIFT)c
 
 library: dependencies
-	VAULTFILE_LIBRARY=1 $(SWIFT) build --scratch-path $(LIBRARY) --configuration release --product VaultC
-	rm -rf $(LIBRARY)/lib $(LIBRARY)/include
+	VAULTFILE_LIBRARY=1 $(SWIFT) build $(COMPILED) $(STATIC_RUNTIME) --product VaultC
+	rm -rf $(LIBRARY)
 	mkdir -p $(LIBRARY)/lib/pkgconfig $(LIBRARY)/include
-	ld -r --whole-archive $(LIBRARY)/release/libVaultC.a -o $(LIBRARY)/VaultC.o
+	ld -r --whole-archive $(ARCHIVE) -o $(LIBRARY)/VaultC.o
 	$(SWIFTC) -emit-library -static-stdlib -no-toolchain-stdlib-rpath -use-ld=lld -module-name VaultC \
-	    $(LIBRARY)/VaultC.o $(LIBRARY)/release/libVaultC.a -Xlinker -z -Xlinker defs \
+	    $(LIBRARY)/VaultC.o $(ARCHIVE) -Xlinker -z -Xlinker defs \
 	    -Xlinker --version-script=Sources/VaultC/libvaultfile.map -Xlinker -soname=libvaultfile.so.$(LIBRARY_ABI) \
 	    -Xlinker --gc-sections -Xlinker --strip-all -lsodium -lcrypto -lz \
 	    -lFoundationEssentials -l_FoundationCollections -l_FoundationCShims \
