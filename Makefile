@@ -182,15 +182,15 @@ check: build
 
 # What costs more than `make test`: builds the documentation, the package outside and the examples, runs the recipes, the
 # reference with mutated containers and crashes, and the long tests, reads every vector with the command that has no
-# OpenSSL, runs each fuzz target under AddressSanitizer for five seconds, and runs the tests of threads under
+# OpenSSL, runs each fuzz target under AddressSanitizer for five seconds, and runs the library's tests of threads under
 # ThreadSanitizer. Takes about half an hour on two cores.
 test-more: docs outside examples recipes reference library-check python-check
 	$(TESTED) --filter '$(LONG)'
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits --product vaultfile
 	VAULTFILE_BINARY=$(CURDIR)/$(WITHOUT_OPENSSL) $(TESTED) --filter 'CommandVectors|OperationVectors'
 	$(MAKE) fuzz TIME=5
-	VAULTFILE_TESTS='VaultFileTests CommandTests' $(MAKE) sanitize-thread \
-	    ONLY='ConcurrencyTests|AsyncTests|PipelineTests|CommandTests.FleetTests'
+	VAULTFILE_TESTS=VaultFileTests $(MAKE) sanitize-thread ONLY='ConcurrencyTests|AsyncTests|PipelineTests' \
+	    CHECKED='VAULTFILE_OPTIMIZED=1 VAULTFILE_PYTHON=$(PYTHON)'
 
 # The recipes of Documentation/Unlocking.md and Documentation/Mount.md, as they are printed there. One of them: make recipes RECIPE=tpm.
 recipes: build
