@@ -13,6 +13,8 @@ struct PaxRecords {
     private(set) var sparseName: [UInt8]?
     private(set) var sparseLength: UInt64?
     private(set) var isSparse = false
+    /// The names of extended attributes in the form of star, which most programs write, without the prefix.
+    private(set) var attributeNames: Set<[UInt8]> = []
 
     init() {}
 
@@ -50,7 +52,9 @@ struct PaxRecords {
             sparseLength = Self.decimal(value)
             isSparse = true
         case let key where key.hasPrefix("GNU.sparse."): isSparse = true
-        default: break
+        default:
+            let prefix = "SCHILY.xattr.".utf8
+            if key.starts(with: prefix) { attributeNames.insert([UInt8](key.dropFirst(prefix.count))) }
         }
     }
 

@@ -124,7 +124,7 @@ struct TarEntryParser: Sendable {
             modified: pax.modified
                 ?? header.number(136..<148).flatMap(Int64.init(exactly:)).map { Timestamp(seconds: $0) },
             userID: pax.userID ?? header.number(108..<116), groupID: pax.groupID ?? header.number(116..<124),
-            linkTarget: kind.isLink ? pax.linkPath ?? longLink ?? header.link : [])
+            linkTarget: kind.isLink ? pax.linkPath ?? longLink ?? header.link : [], attributeNames: pax.attributeNames)
     }
 }
 

@@ -135,6 +135,19 @@ import VaultTestSupport
         #expect(names == "['user.a=b%']\n")
     }
 
+    @Test(
+        "tars of other programs keep the names of attributes",
+        arguments: ["bsdtar --xattrs -c --format=pax -f", "tar --xattrs -c -f"])
+    func attributesOfOthers(_ program: String) throws {
+        let box = try FolderTests.prepared("cd t && setfattr -n user.a%41=b -v 1 a.txt && \(program) ../o.tar a.txt")
+        #expect(try box.run("encrypt", "--index", "o.tar", environment: FolderTests.key).ending == .status(0))
+        try FolderTests.shell(box, "mkdir out")
+        let outcome = try box.run("extract", "-C", "out", "o.tar.vault", environment: FolderTests.key)
+        #expect(outcome.ending == .status(0), "\(outcome.errors)")
+        let names = try FolderTests.shell(box, "/usr/bin/python3 -c 'import os; print(os.listxattr(\"out/a.txt\"))'")
+        #expect(names == "['user.a%41=b']\n")
+    }
+
     @Test("a full disk ends with a summary") func fullDisk() throws {
         let box = try prepared("f('a'); f('b', b'y' * 3000000); f('c')")
         // Needs root, and is passed over without it.

@@ -125,6 +125,28 @@ struct MountTests {
         #expect(mount.end().ending == .status(0))
     }
 
+    @Test("a folder that no key opens, and a mount point with files, are warned of") func warnings() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.shell("mkdir -p src/sub view; for n in a b c d; do echo x >src/$n; done; echo mine >view/file")
+        try box.run("encrypt", "-q", "--key-file", "key", "--recursive", "--remove-source", "src")
+        try box.run("key", "generate", "-q", "-o", "other")
+        let mount = try Mounted(box, ["-q", "--key-file", "other", "src"])
+        #expect(try box.shell("ls view | tr '\\n' ' '; cat view/a 2>&1 || true").hasSuffix("Permission denied\n"))
+        let end = mount.end()
+        #expect(end.ending == .status(0))
+        let full = "view: warning: is not empty: the mount hides what is in it\n"
+        let shut = "src: warning: none of 3 containers that were tried opens with these keys\n"
+        #expect(end.errors == "vaultfile: \(full)vaultfile: \(shut)")
+        // One that opens is enough.
+        try box.shell("rm view/file; echo y >src/e")
+        try box.run("encrypt", "-q", "--key-file", "other", "--remove-source", "src/e")
+        try box.shell("rm src/[abcd].vault")
+        let open = try Mounted(box, ["-q", "--key-file", "other", "src"])
+        #expect(try box.shell("cat view/e") == "y\n")
+        #expect(open.end().errors == "")
+    }
+
     @Test("what cannot be mounted says why") func refused() throws {
         let box = try Sandbox()
         try box.makeKey()
@@ -134,7 +156,8 @@ struct MountTests {
             (["--key-file", "key", "src", "src"], Int32(64), "is in the folder that is mounted"),
             (["--key-file", "key", "src", "src/in"], 64, "is in the folder that is mounted"),
             (["--key-file", "key", "src", "none"], 73, "none"),
-            (["--key-file", "key", "src", "src/a"], 73, "src/a"),
+            (["--key-file", "key", "src", "src/a"], 73, "src/a: is not a folder"),
+            (["--key-file", "key", "view", "src/a.vault"], 73, "vaultfile mount SOURCE MOUNTPOINT"),
             (["--key-file", "key", "none", "view"], 66, "none"),
             (["--key-file", "key", "src/a.vault", "view"], 64, "its contents are not a tar stream"),
             (["--key-file", "key", "src/a", "view"], 65, "notVaultfile"),

@@ -1,6 +1,7 @@
 import Testing
 import VaultFile
 import VaultFormat
+import VaultTar
 import VaultTestSupport
 
 @testable import VaultMount
@@ -65,6 +66,43 @@ import VaultTestSupport
         #expect(found.attributes.kind == .file && found.attributes.permissions == 0)
         #expect(found.attributes.size == (type == "S" ? 0o40000 : 0))
         #expect(number { _ = try view.open(found.id) } == .notSupported)
+    }
+
+    /// The data of a pax header.
+    private func records(_ pairs: (String, String)...) -> [UInt8] {
+        pairs.flatMap { key, value in
+            let rest = " \(key)=\(value)\n".utf8
+            let length = rest.count + 2
+            return Array("\(length)".utf8) + rest
+        }
+    }
+
+    @Test("of several extension headers before a member the last one counts, as a whole", arguments: [true, false])
+    func extensions(_ isIndexed: Bool) throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        tar.add("pax", records(("path", "first"), ("size", "0000001")), type: "x")
+        tar.add("pax", records(("path", "global")), type: "g")
+        tar.add("pax", records(("path", "second")), type: "x")
+        tar.add("long", Array("third".utf8) + [0], type: "L")
+        tar.add("header", [1, 2, 3])
+        tar.add("after", [4])
+        let view = try view(folder, tar.stream, indexed: isIndexed)
+        #expect(try view.names() == ["second", "after"])
+        // The size of the first header would end the content early, and read the next header at a wrong place.
+        #expect(try view.bytes(view.find(path: "second").id) == [1, 2, 3])
+        #expect(try view.bytes(view.find(path: "after").id) == [4])
+    }
+
+    @Test("a stream that ends behind an extension header is none") func cutExtension() throws {
+        for (data, cut) in [(records(("path", "lost")), 0), (records(("path", "lost")), 512), ([0x39], 0)] {
+            let folder = try TemporaryFolder()
+            var tar = TarMaker()
+            tar.add("file", [1])
+            tar.add("pax", data, type: "x")
+            let stream = cut == 0 ? tar.stream : [UInt8](tar.bytes.dropLast(cut))
+            #expect(throws: NotTar.self) { _ = try view(folder, stream, indexed: false) }
+        }
     }
 
     @Test("hostile names lead nowhere") func hostile() throws {

@@ -332,7 +332,7 @@ public import VaultTar
         }
         unsafe calls.archive_entry_set_fflags(entry, 0, 0)
         if !options.preserves { limitAttributes() }
-        renameAttributes()
+        renameAttributes(member.attributeNames)
         let status = unsafe calls.archive_write_header(writer, entry)
         if status == ARCHIVE_OK { return nil }
         let error = unsafe library.error(of: writer, "cannot be made")
@@ -348,10 +348,14 @@ public import VaultTar
         unsafe calls.archive_entry_acl_clear(entry)
     }
 
-    /// Gives extended attributes the names that they had: tar programs write `%`, `=` and what is not visible ASCII in a
-    /// name as `%` and two hexadecimal digits, and libarchive does not read that. Leaves out all but those of users
-    /// unless all are to be restored.
-    private func renameAttributes() {
+    /// Gives extended attributes the names that they had, and leaves out all but those of users unless all are to be
+    /// restored.
+    ///
+    /// libarchive decodes the names of its own form, and leaves those of star's form as they are. Its own tar program
+    /// writes both. To decode both would make another attribute of a name that has a `%`.
+    ///
+    /// - Parameter encoded: the names in star's form. If there are any, the others are left out.
+    private func renameAttributes(_ encoded: Set<[UInt8]>) {
         let calls = library.calls
         var kept: [(name: [CChar], value: [UInt8])] = []
         _ = unsafe calls.archive_entry_xattr_reset(entry)
@@ -360,7 +364,8 @@ public import VaultTar
             guard unsafe calls.archive_entry_xattr_next(entry, &name, &value, &count) == ARCHIVE_OK else { break }
             guard let name = unsafe name else { continue }
             let bytes = unsafe UnsafeBufferPointer(start: name, count: strlen(name)).map { UInt8(bitPattern: $0) }
-            let decoded = Self.decoded(bytes)
+            guard encoded.isEmpty || encoded.contains(bytes) else { continue }
+            let decoded = encoded.isEmpty ? bytes : Self.decoded(bytes)
             // Judged after it is decoded: otherwise a name could become that of another kind.
             guard options.preserves || decoded.starts(with: "user.".utf8) else { continue }
             let content = unsafe [UInt8](UnsafeRawBufferPointer(start: value, count: count))

@@ -237,6 +237,7 @@ struct Hint: Hashable, Sendable {
     static let makeFolder = Hint("make the folder first, with mkdir")
     static let mountTakes = Hint(
         "a mount shows a folder of containers, or the members of a container that encrypt made of a tar")
+    static let mountOrder = Hint("vaultfile mount SOURCE MOUNTPOINT shows SOURCE at the folder MOUNTPOINT")
     static let mountElsewhere = Hint("name a folder outside of it")
     static let unmountFirst = Hint("fusermount3 -u with its name unmounts it")
     static let installFuse = Hint("Debian's packages fuse3 and libfuse3-3 have what a mount needs")

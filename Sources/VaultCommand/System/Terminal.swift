@@ -86,8 +86,10 @@ struct Terminal {
     /// Stops the process while another job is in the foreground, as reading from the terminal would. No lock is held,
     /// so a signal can still end the program.
     private func waitForForeground() throws(Errno) {
-        for _ in 0..<100 {
+        for attempt in 0..<100 {
             if descriptor.isInForeground { return }
+            // The shell says only that the job is stopped, and not why.
+            if attempt == 0 { descriptor.writeTextIfReady("vaultfile: has a question: type fg to see it\n") }
             kill(0, SIGTTIN)
         }
         // The signal did not stop this job, so no shell is left that could bring it to the foreground.

@@ -69,11 +69,15 @@ struct Mount: Verb {
         let context = try context.context()
         let subject = source.subject
         let point = try folderToCover()
+        var isEmpty = true
+        // One that this user may not list may still be mounted on.
+        try? point.forEachName { _, _ in isEmpty = false }
+        if !isEmpty { console.warn(mountPoint.subject, "is not empty: the mount hides what is in it") }
         let run = try RunKeys(keys, KeyringSession(keys.unlocking, console))
         let view: any View
         let stat = try subject.attempt(system: .noInput) { try source.path.stat() }
         if stat.type == .directory {
-            view = try folder(MountKeys(run, context: context), point)
+            view = try folder(MountKeys(run, context: context), point, console)
         } else {
             view = try members(Opening(keys: run, context: context, threads: 1, console: console), console)
         }
@@ -87,6 +91,9 @@ struct Mount: Verb {
         return try console.give(Report(.ok, about: subject), about: subject, done: "was mounted")
     }
 
+    /// How many containers are tried before the mount begins, if none of them opens.
+    private static let mostTried = 3
+
     /// How many requests are answered at once. A thread may wait for a disk.
     private static var threads: Int { min(16, 2 + 2 * Vault.processorCount) }
 
@@ -97,19 +104,27 @@ struct Mount: Verb {
             } catch Errno.socketNotConnected {
                 throw Failure(
                     .cannotCreate, mountPoint.subject, "is a mount whose process was killed", hint: .unmountFirst)
+            } catch Errno.notDirectory {
+                throw Failure(.cannotCreate, mountPoint.subject, "is not a folder", hint: .mountOrder)
             }
         }
     }
 
     /// The view of a folder of containers.
-    private func folder(_ keys: MountKeys, _ point: OpenFolder) throws -> any View {
+    private func folder(_ keys: MountKeys, _ point: OpenFolder, _ console: Console) throws -> any View {
         let opened = try source.subject.attempt(system: .noInput) { try OpenFolder(at: source.path) }
         // The mount would look into itself for ever.
         guard try !point.isBelow(orEqualTo: opened.identity) else {
             throw Failure(.usage, mountPoint.subject, "is in the folder that is mounted", hint: .mountElsewhere)
         }
         return try source.subject.attempt(system: .noInput) {
-            try FolderView(try .openForReading(source.path, .folder)) { try keys.open($0) }
+            let view = try FolderView(try .openForReading(source.path, .folder)) { try keys.open($0) }
+            // Otherwise programs would get EACCES for every file, and nobody would know why.
+            if let count = try view.refusals(atMost: Self.mostTried) {
+                console.warn(
+                    source.subject, "none of \(count.counted("container")) that were tried opens with these keys")
+            }
+            return view
         }
     }
 

@@ -81,7 +81,8 @@ import VaultSystem
             unsafe server.library.functions.session_unmount(session)
             unsafe server.library.functions.session_destroy(session)
         }
-        // From now on another mount may be here, which is not to be unmounted.
+        // From now on another mount may be here, which is not to be unmounted. If this one is still here, the other process
+        // tries once more when this one has ended.
         if !state.look(\.isStuck) { unmounter.dismiss() }
     }
 

@@ -82,6 +82,28 @@ public final class FolderView: View {
         throw ViewError.replaced
     }
 
+    /// Tries the first containers of the folder, until one opens.
+    ///
+    /// - Parameter limit: how many are tried at most. Each may cost the stretching of a passphrase.
+    /// - Returns: how many were refused, if none was opened; nil if one was, or if the folder itself has none.
+    /// - Throws: what reading the folder throws.
+    public func refusals(atMost limit: Int) throws -> Int? {
+        var names: [[UInt8]] = []
+        try list(rootNode).list(after: 0) { name, _ in
+            if name.kind != .folder { names.append(name.name) }
+            return names.count < limit
+        }
+        var count = 0
+        for name in names {
+            guard let found = try? find(name, in: rootNode) else { continue }
+            defer { forget(found.id, count: 1) }
+            guard found.attributes.kind == .file else { continue }
+            if (try? open(found.id)) != nil { return nil }
+            count += 1
+        }
+        return count == 0 ? nil : count
+    }
+
     /// The node with this name, which is made if there is none or if it is another one by now.
     private func take(
         _ name: [UInt8], _ kind: FolderNode.Kind, _ modified: Timestamp, in parent: FolderNode

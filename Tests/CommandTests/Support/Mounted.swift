@@ -6,11 +6,20 @@ struct Mounted {
     let point: String
     private let box: Sandbox
 
+    /// Whether an empty folder can be mounted here. Some machines have all that it needs, and forbid it.
     static let isPossible: Bool = {
         guard let device = try? FileDescriptor.open(FilePath("/dev/fuse"), .readWrite) else { return false }
         try? device.close()
-        let found = try? Sandbox.shell("command -v fusermount3 >/dev/null && /sbin/ldconfig -p | grep libfuse3.so", [])
-        return found?.isEmpty == false
+        do {
+            let found = try Sandbox.shell("command -v fusermount3 && /sbin/ldconfig -p | grep libfuse3.so", [])
+            guard !found.isEmpty else { return false }
+            let box = try Sandbox()
+            try box.makeKey()
+            try box.shell("mkdir src view")
+            return try Mounted(box, ["-q", "--key-file", "key", "src"]).end().ending == .status(0)
+        } catch {
+            return false
+        }
     }()
 
     /// Whether a test can have a view of its own of the system's mounts.
