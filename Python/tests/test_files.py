@@ -284,6 +284,74 @@ def test_damage(path, key, plaintext):
         vaultfile.open(io.BytesIO(b""), "rb", keys=key)
 
 
+def test_a_read_that_fails_moves_nothing(path, key, plaintext):
+    """A loop that catches the error and goes on loses no good bytes."""
+    bytes_ = bytearray(path.read_bytes())
+    bytes_[300_000] ^= 1
+    fs = pytest.importorskip("fsspec").filesystem("memory")
+    fs.pipe("/damage.vault", bytes(bytes_))
+    path.write_bytes(bytes_)
+    shared = pytest.importorskip("fsspec").filesystem("vaultfile", fs=fs, keys=key).open("/damage.vault")
+    with vaultfile.open(path, "rb", keys=key) as file, shared:
+        (lost,) = file.damage()
+        first, last = lost["range"]
+        for reader, name in ((file, str(path)), (shared, "/damage.vault")):
+            assert first > 200_000
+            for call in (
+                    lambda: reader.read(600_000), reader.read, lambda: reader.readinto(bytearray(600_000)),
+                    lambda: reader.read(first)):
+                reader.seek(100)
+                with pytest.raises(vaultfile.DamagedError) as found:
+                    call()
+                assert reader.tell() == 100 and found.value.path == name
+                assert str(found.value).startswith(f"recordDamaged: {name}: record {found.value.record}, at byte ")
+            # What is not asked for does not matter.
+            reader.seek(first - 10)
+            assert reader.read(10) == plaintext[first - 10 : first]
+            reader.seek(first - 40_000)
+            assert reader.read(39_000) == plaintext[first - 40_000 : first - 1_000]
+            reader.seek(last)
+            assert reader.read() == plaintext[last:]
+    text = vaultfile.open(path, "r", keys=key, encoding="latin-1")
+    assert text.buffer.length == len(plaintext)
+    # In one line: the file lives as long as the call.
+    assert vaultfile.open(path, keys=key).damage() and vaultfile.open(path, keys=key).read_at(5, 5) == plaintext[5:10]
+    assert vaultfile.open(path, keys=key).info()["manifest"]["plaintextLength"] == len(plaintext)
+    assert str(path) in repr(vaultfile.open(path, keys=key))
+
+
+def test_a_shared_reader_is_a_file(path, key, plaintext, tmp_path):
+    fsspec = pytest.importorskip("fsspec")
+    generator = random.Random(5)
+    lines = b"\n".join(generator.randbytes(generator.randrange(3_000)) for _ in range(300))
+    fs = fsspec.filesystem("vaultfile", target_protocol="file", keys=key)
+    fs.pipe(str(path), lines)
+    with fs.open(str(path)) as file, io.BytesIO(lines) as plain:
+        assert list(file) == plain.readlines()
+        for _ in range(300):
+            offset = generator.randrange(len(lines) + 10)
+            assert file.seek(offset) == plain.seek(offset)
+            count = generator.choice([0, 1, 100, 65_535, 65_536, 65_537, 200_000])
+            assert file.read(count) == plain.read(count)
+            assert file.readline() == plain.readline() and file.tell() == plain.tell()
+        assert file.seek(-5, os.SEEK_END) == plain.seek(-5, os.SEEK_END) and file.read() == plain.read()
+        with pytest.raises(ValueError):
+            file.seek(-1)
+    for call in (file.read, file.tell, lambda: file.seek(0), file.readline, file.info):
+        with pytest.raises(ValueError):
+            call()
+
+
+def test_what_is_not_closed_is_told(tmp_path, key):
+    with pytest.warns(ResourceWarning, match="x.vault.*not closed"):
+        vaultfile.open(tmp_path / "x.vault", "wb", keys=key).write(b"x")
+        gc.collect()
+    with pytest.warns(ResourceWarning, match="x.vault.*not closed"):
+        vaultfile.open(tmp_path / "x.vault", "w", keys=key).write("x")
+        gc.collect()
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_threads_read_at_once(path, key, plaintext):
     with vaultfile.open(path, "rb", keys=key) as file:
         failures = []

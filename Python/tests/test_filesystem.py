@@ -1,5 +1,6 @@
 """The file system of fsspec, on a local disk, in memory, and on moto's S3 server."""
 
+import contextlib
 import os
 import pickle
 import random
@@ -123,6 +124,88 @@ def test_an_exception_keeps_the_old_object(tmp_path, s3, key_file):
     assert sorted(os.listdir(tmp_path)) == ["k.key", "x.vault"]
 
 
+def test_another_with_block_keeps_the_old_object(tmp_path, s3, key_file):
+    """`with fsspec.open(…)` closes the file after an exception, as contextlib.closing and writers of Parquet do."""
+    options = {"vaultfile": {"keys": key_file}, "s3": s3}
+    for url in (f"vaultfile::file://{tmp_path}/x.vault", "vaultfile::s3://bucket/old.vault"):
+        with fsspec.open(url, "wb", **options) as file:
+            file.write(b"old")
+        fs, path = fsspec.url_to_fs(url, **options)
+        for mode, text in (("wb", b"new"), ("w", "new")):
+            with pytest.raises(ZeroDivisionError), fsspec.open(url, mode, **options) as file:
+                file.write(text)
+                1 / 0
+            with pytest.raises(ZeroDivisionError), contextlib.closing(fs.open(path, mode)) as file:
+                file.write(text)
+                1 / 0
+            with pytest.raises(ZeroDivisionError), fs.open(path, mode) as file:
+                file.write(text)
+                1 / 0
+        with pytest.raises(ZeroDivisionError), pq.ParquetWriter(fs.open(path, "wb"), pa.schema([("a", pa.int64())])) as file:
+            file.write_table(pa.table({"a": [1]}))
+            1 / 0
+        fs.invalidate_cache()
+        assert fs.cat(path) == b"old"
+    with pytest.raises(ZeroDivisionError), contextlib.closing(
+            vaultfile.open(tmp_path / "x.vault", "wb", keys=key_file)) as file:
+        1 / 0
+    # A report of an exception is completed, and so is a file that is closed in `except`.
+    with contextlib.suppress(ZeroDivisionError), _Reporting(tmp_path / "report.vault", key_file):
+        1 / 0
+    assert vaultfile.open(tmp_path / "report.vault", keys=key_file).read() == b"ZeroDivisionError"
+    file = vaultfile.open(tmp_path / "x.vault", "wb", keys=key_file)
+    try:
+        1 / 0
+    except ZeroDivisionError:
+        file.write(b"saved")
+        file.close()
+    assert vaultfile.open(tmp_path / "x.vault", keys=key_file).read() == b"saved"
+
+
+class _Reporting:
+    def __init__(self, path, keys):
+        self.path, self.keys = path, keys
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, error, trace):
+        with vaultfile.open(self.path, "wb", keys=self.keys) as file:
+            file.write(kind.__name__.encode())
+
+
+def test_options(tmp_path, key_file):
+    path = str(tmp_path / "x.vault")
+    fs = fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file, compress=True)
+    fs.pipe(path, b"a" * 1_000_000)
+    assert os.path.getsize(path) < 50_000
+    small = fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file, max_plaintext=10)
+    with pytest.raises(vaultfile.LimitExceededError):
+        small.cat(path)
+    with pytest.raises(vaultfile.LimitExceededError):
+        fs.open(path, max_plaintext=10)
+    other = fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file)
+    other.pipe(str(tmp_path / "y.vault"), b"y")
+    pin = vaultfile.verify(tmp_path / "y.vault", key_file)["header"]["pin"]
+    with pytest.raises(vaultfile.UnexpectedStateError):
+        fs.open(path, pin=pin)
+    with pytest.raises(TypeError, match="compres"):
+        fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file, compres=1)
+    with pytest.raises(TypeError, match="keys"):
+        fsspec.open(f"vaultfile::file://{path}", "rb", vaultfile={"key": key_file})
+    with pytest.raises(ValueError, match="no keys"):
+        fsspec.filesystem("vaultfile", target_protocol="file").cat(path)
+
+
+def test_relative_names(tmp_path, key_file, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fs = fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file)
+    fs.pipe("x.vault", b"x")
+    expected = [str(tmp_path / "x.vault")]
+    assert fs.glob("*.vault") == fs.find(".") [-1:] == fs.glob("vaultfile://*.vault") == expected
+    assert fs.du(".") == sum(path.stat().st_size for path in tmp_path.iterdir())
+
+
 def test_chained_urls(tmp_path, s3, key_file, plaintext):
     options = {"vaultfile": {"keys": key_file}, "s3": s3}
     with fsspec.open("vaultfile::s3://bucket/x.vault", "wb", **options) as file:
@@ -203,16 +286,21 @@ def test_pandas(tmp_path, key_file, table):
         assert list(pandas.read_csv(file)["a"]) == list(frame["a"])
 
 
-def test_duckdb(tmp_path, key_file, table):
+def test_duckdb(tmp_path, s3, key_file, table):
+    """DuckDB 2 calls seek and then read from several threads at one file."""
     duckdb = pytest.importorskip("duckdb")
-    fs = fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file)
-    path = str(tmp_path / "t.parquet.vault")
-    with fs.open(path, "wb") as file:
-        pq.write_table(table, file)
-    connection = duckdb.connect()
-    connection.register_filesystem(fs)
-    (total,) = connection.execute(f"select sum(a) from read_parquet('vaultfile://{path}')").fetchone()
-    assert total == sum(table["a"].to_pylist())
+    generator = random.Random(4)
+    numbers = pa.table({f"c{column}": [generator.randrange(2**40) for _ in range(60_000)] for column in range(3)})
+    for below, options, path in (
+            ("file", {}, str(tmp_path / "t.parquet.vault")), ("s3", s3, "bucket/duck.parquet.vault")):
+        fs = fsspec.filesystem("vaultfile", target_protocol=below, target_options=options, keys=key_file)
+        with fs.open(path, "wb") as file:
+            pq.write_table(numbers, file, row_group_size=5_000, compression="none", use_dictionary=False)
+        for _ in range(5):
+            connection = duckdb.connect()
+            connection.register_filesystem(fs)
+            (total,) = connection.execute(f"select sum(c1) from read_parquet('vaultfile://{path}')").fetchone()
+            assert total == sum(numbers["c1"].to_pylist())
 
 
 def test_zarr(tmp_path, key_file):

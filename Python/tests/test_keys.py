@@ -233,7 +233,7 @@ def test_errors_say_what_to_do(tmp_path, key):
         vaultfile.open(path, keys=[])
     with pytest.raises(TypeError, match="encode"):
         vaultfile.encrypt("text", key)
-    with pytest.raises(TypeError, match="AskForKeys cannot be used here"):
+    with pytest.raises(TypeError, match="AskForKeys only opens"):
         vaultfile.encrypt(b"x", vaultfile.AskForKeys(lambda kind, ids: []))
     # The bytes of a container are no path, and the library would see only what is before the zero.
     (tmp_path / "a").write_bytes(path.read_bytes())

@@ -28,7 +28,10 @@ class Error(Exception):
     path: Optional[str] = None
 
     def __str__(self) -> str:
-        return ": ".join(part for part in (self.name, self.path, self.message) if part)
+        places = [f"record {self.record}" if self.record is not None else "",
+                  f"at byte {self.offset}" if self.offset is not None else ""]
+        place = ", ".join(text for text in places if text)
+        return ": ".join(part for part in (self.name, self.path, place, self.message) if part)
 
 
 class DamagedError(Error):
@@ -185,12 +188,43 @@ def about(path: Any, target: Any = None) -> Iterator[None]:
     try:
         yield
     except Error as error:
-        named = target if target is not None and error.name.startswith("output") else path
-        if error.path is None and isinstance(named, (str, bytes, os.PathLike)):
-            error.path = os.fsdecode(named)
-            if isinstance(error, OSError):
-                error.filename = error.path
+        name_path(error, target if target is not None and error.name.startswith("output") else path)
         raise
+
+
+def name_path(error: Error, path: Any) -> None:
+    """Gives an error the path that it is about, unless it has one."""
+    if error.path is None and isinstance(path, (str, bytes, os.PathLike)):
+        error.path = os.fsdecode(path)
+        if isinstance(error, OSError):
+            error.filename = error.path
+
+
+def invalid(message: str, name: str = "invalidArgument") -> Error:
+    """The error of an argument that is found wrong before the library sees it."""
+    error = _CLASSES[name](message)
+    error.name, error.message = name, message
+    return error
+
+
+@contextlib.contextmanager
+def of_system(path: Any, name: str) -> Iterator[None]:
+    """Makes the errors of Python's own calls with a file those of this package; `name` is inputFailed or outputFailed."""
+    try:
+        yield
+    except Error:
+        raise
+    except OSError as error:
+        raise _of_system(error, path, name) from error
+
+
+def _of_system(error: OSError, path: Any, name: str) -> Error:
+    kind = OutputExistsError if isinstance(error, FileExistsError) else _BY_ERRNO.get(error.errno or 0, SystemCallError)
+    made = kind(error.errno, error.strerror)
+    made.name = "outputExists" if kind is OutputExistsError else name
+    made.message = error.strerror or str(error)
+    name_path(made, path)
+    return made
 
 
 _Call = TypeVar("_Call", bound=Callable[..., Any])
@@ -218,7 +252,7 @@ def path_bytes(path: Any) -> bytes:
     Raises ValueError for one with a zero byte: the library would see another path."""
     found = os.fsencode(path)
     if b"\0" in found:
-        raise ValueError("a path has no zero byte; io.BytesIO makes a file object of the bytes of a container")
+        raise invalid("a path has no zero byte; io.BytesIO makes a file object of the bytes of a container")
     return found
 
 

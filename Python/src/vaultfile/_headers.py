@@ -6,7 +6,7 @@ import ctypes
 from typing import Any, Optional
 
 from ._errors import about_its_path, check, path_bytes
-from ._keys import Keys, KeysHandle, Recipients, recipients_handle
+from ._keys import Keys, KeysHandle, Recipients, recipients_handle, sealing_handle
 from ._library import lib
 from ._memory import Buffer, address, data, report, taken
 from ._options import CHANGING, HEADER, SEALING, options_handle
@@ -84,7 +84,7 @@ def rotate_header_file(
 def encrypt_detached(plaintext: Buffer, keys: Recipients, **options: Any) -> tuple[bytes, bytes]:
     """Encrypts bytes. Returns the container, and its header file, which has the slots: without it nobody opens the
     container. Store the header file first. The options are those of `open` for writing."""
-    recipients = recipients_handle(keys)
+    recipients = sealing_handle(keys)
     settings = options_handle(SEALING, options)
     bytes_, count = address(plaintext)
     header, container = ctypes.c_void_p(), ctypes.c_void_p()

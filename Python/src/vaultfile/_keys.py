@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import unicodedata
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Union
 
-from ._errors import check
+from ._errors import check, invalid, of_system
 from ._library import KeyCallback, lib
 from ._memory import Buffer, Handle, Secret, address, data, make, secret_text
 
@@ -18,12 +19,12 @@ Path = Union[str, "os.PathLike[str]"]
 
 
 def _read(path: Path) -> Secret:
-    with open(path, "rb") as file:
+    with of_system(path, "inputFailed"), open(path, "rb") as file:
         size = os.fstat(file.fileno()).st_size
         text = bytearray(min(size, 1 << 20) + 1)
         count = file.readinto(text)
         if count == len(text):
-            raise ValueError(f"{os.fspath(path)} is too large for a file of keys")
+            raise invalid(f"{os.fspath(path)} is too large for a file of keys")
         try:
             return Secret(memoryview(text)[:count])
         finally:
@@ -52,6 +53,10 @@ class Recipient(Target):
     """
 
     def __init__(self, text: str, *, hidden: bool = False) -> None:
+        if not isinstance(text, str):
+            raise TypeError(
+                f"a Recipient is made of the text of public keys, not of {type(text).__name__}; an Identity can be "
+                "encrypted to as it is")
         self._text = text
         self._hidden = hidden
         self._add_to_recipients(_new_recipients())
@@ -59,7 +64,7 @@ class Recipient(Target):
     @classmethod
     def from_file(cls, path: Path, *, hidden: bool = False) -> Recipient:
         """The persons of a recipients file: one public key a line; lines that begin with # are ignored."""
-        with open(path, encoding="utf-8") as file:
+        with of_system(path, "inputFailed"), open(path, encoding="utf-8") as file:
             return cls(file.read(), hidden=hidden)
 
     def _add_to_recipients(self, recipients: Handle) -> None:
@@ -74,6 +79,8 @@ class Key(Opener, Target):
     """A symmetric key of 32 bytes. It opens, and it can be encrypted to."""
 
     def __init__(self, key: Buffer) -> None:
+        if isinstance(key, str):
+            raise TypeError("a Key is made of 32 bytes, not of str: bytes.fromhex(), KeyFile(path) or Passphrase(text)")
         self._secret = Secret(key)
         found = (ctypes.c_char * 16)()
         check(lib.vaultfile_key_id(*self._secret.argument, found, 16))
@@ -100,6 +107,13 @@ class Key(Opener, Target):
     def _add_to_recipients(self, recipients: Handle) -> None:
         check(lib.vaultfile_recipients_add_key(recipients.value, *self._secret.argument))
 
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same key: the IDs say so."""
+        return self.id == other.id if isinstance(other, Key) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
     def __repr__(self) -> str:
         return f"<Key {self.id}>"
 
@@ -113,10 +127,11 @@ def _sync_folder(path: Path) -> None:
 
 
 class KeyFile(Opener, Target):
-    """The key in a key file, which is read when it is needed. It holds only the path, so it can be pickled."""
+    """The key in a key file, which is read when it is needed. It holds only the absolute path, so it can be pickled."""
 
     def __init__(self, path: Path) -> None:
-        self.path = os.fspath(path)
+        # A process that gets it may work in another folder.
+        self.path = os.path.abspath(path)
 
     def _add_to_keys(self, keys: Handle) -> None:
         secret = _read(self.path)
@@ -140,6 +155,8 @@ class Passphrase(Opener, Target):
     def __init__(self, passphrase: Union[str, Buffer], *, passes: int = 0, memory_kib: int = 0) -> None:
         if isinstance(passphrase, str):
             passphrase = unicodedata.normalize("NFC", passphrase).encode()
+        elif not isinstance(passphrase, (bytes, bytearray, memoryview)):
+            raise TypeError(f"a Passphrase is made of str or bytes, not of {type(passphrase).__name__}")
         self._secret = Secret(passphrase)
         self._cost = (passes, memory_kib)
         self._add_to_keys(_new_keys())
@@ -191,10 +208,11 @@ class Identity(Opener, Target):
 
 
 class IdentityFile(Opener, Target):
-    """The identities in a file, which is read when it is needed. It holds only the path, so it can be pickled."""
+    """The identities in a file, which is read when it is needed. It holds only the absolute path, so it can be
+    pickled."""
 
     def __init__(self, path: Path, *, hidden: bool = False) -> None:
-        self.path = os.fspath(path)
+        self.path = os.path.abspath(path)
         self._hidden = hidden
 
     def _add_to_keys(self, keys: Handle) -> None:
@@ -213,7 +231,10 @@ class SlotID(Target):
     """A slot by its ID, 32 hexadecimal digits as `inspect` shows them. Only for the removal of slots."""
 
     def __init__(self, id: str) -> None:
-        self._id = bytes.fromhex(id)
+        try:
+            self._id = bytes.fromhex(id)
+        except ValueError:
+            raise invalid("the ID of a slot has 32 hexadecimal digits", "badKey") from None
         self._add_to_recipients(_new_recipients())
 
     def _add_to_recipients(self, recipients: Handle) -> None:
@@ -307,6 +328,14 @@ def recipients_handle(recipients: Optional[Recipients]) -> Handle:
     return made
 
 
+def sealing_handle(recipients: Optional[Recipients]) -> Handle:
+    """The same for a new container, which somebody must be able to open."""
+    items = _items(recipients, Target)
+    if not items:
+        raise invalid("no keys were given: nobody could open the container")
+    return recipients_handle(items)
+
+
 def _items(given: Any, kind: type) -> list[Any]:
     from ._keyring import Entry, Keyring
 
@@ -316,16 +345,37 @@ def _items(given: Any, kind: type) -> list[Any]:
     found = [given] if isinstance(given, kinds) else None
     if found is None:
         if isinstance(given, (str, bytes, bytearray, memoryview)):
-            raise TypeError(
-                "a key needs its kind: Key(bytes), KeyFile(path), Passphrase(text), Identity(text) or Recipient(text)")
+            raise TypeError(f"a key needs its kind, and is not {type(given).__name__}: {_KINDS[kind]}")
         try:
             found = list(given)
         except TypeError:
-            raise TypeError(f"{type(given).__name__} cannot be used here") from None
+            raise _unusable(given, kind) from None
     for item in found:
         if not isinstance(item, kinds):
-            raise TypeError(f"{type(item).__name__} cannot be used here")
+            raise _unusable(item, kind)
     return found
+
+
+_KINDS: dict[type, str] = {
+    Opener: "Key(bytes), KeyFile(path), Passphrase(text), Identity(text), IdentityFile(path), Keyring(path) or "
+            "AskForKeys(function)",
+    Target: "Key(bytes), KeyFile(path), Passphrase(text), Recipient(text), Identity(text), IdentityFile(path), "
+            "Keyring(path) or an entry of a keyring"}
+
+
+def _unusable(item: Any, kind: type) -> TypeError:
+    from ._keyring import Entry
+
+    reason = f"{type(item).__name__} cannot be used here; there are: {_KINDS[kind]}"
+    if isinstance(item, Recipient):
+        reason = "a Recipient can only be encrypted to; to open, give the Identity"
+    elif isinstance(item, SlotID):
+        reason = "a SlotID only names a slot to remove"
+    elif isinstance(item, Entry):
+        reason = "an entry of a keyring can only be encrypted to; to open, give the Keyring"
+    elif isinstance(item, AskForKeys):
+        reason = "AskForKeys only opens"
+    return TypeError(reason)
 
 
 def save(secret: Secret, path: Path) -> None:
@@ -336,13 +386,14 @@ def save(secret: Secret, path: Path) -> None:
 
 def save_file(bytes_: Any, path: Path) -> None:
     """Writes a new file with mode 0600, durably."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
-    try:
-        with open(descriptor, "wb", buffering=0) as file:
-            if file.write(bytes_) != len(bytes_):
-                raise OSError(f"{os.fspath(path)}: the disk is full")
-            os.fsync(file.fileno())
-        _sync_folder(path)
-    except BaseException:
-        os.unlink(path)
-        raise
+    with of_system(path, "outputFailed"):
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        try:
+            with open(descriptor, "wb", buffering=0) as file:
+                if file.write(bytes_) != len(bytes_):
+                    raise OSError(errno.ENOSPC, "the disk is full")
+                os.fsync(file.fileno())
+            _sync_folder(path)
+        except BaseException:
+            os.unlink(path)
+            raise

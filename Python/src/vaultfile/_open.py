@@ -65,7 +65,8 @@ def open(
     action = {"r", "w", "x"} & set(letters)
     if len(set(letters)) != len(letters) or len(action) != 1 or not set(letters) <= set("rwxbt") or {"b", "t"} <= set(
             letters):
-        raise ValueError(f"the mode {mode!r} is not one of rb, wb, xb, r, w and x")
+        raise ValueError(
+            f"the mode {mode!r} is not one of rb, wb, xb, r, w and x: a container is read, or written from the beginning")
     binary = "b" in letters
     if binary and (encoding or errors or newline is not None):
         raise ValueError("a binary mode takes no encoding, errors or newline")

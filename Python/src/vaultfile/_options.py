@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
+import operator
 import os
-from typing import Any, Optional, Union
+from typing import Any, Iterator, Union
 
-from ._errors import check, path_bytes
+from ._errors import Error, check, invalid, path_bytes
 from ._library import TEXT_OPTIONS, Options, lib
 from ._memory import Handle, address, make
 
@@ -41,7 +44,21 @@ _NUMBERS = {
     "allow_unprotected": Options.ALLOW_UNPROTECTED,
     "allow_unlocked": Options.ALLOW_UNLOCKED,
 }
+_FLAGS = frozenset({
+    "compress", "digest", "tar_index", "mix_recipients", "replace", "sparse", "service_limits", "dry_run",
+    "remove_others", "lose_access", "lose_slots", "keep_slots", "break_links", "allow_unprotected", "allow_unlocked"})
 _COPIES = {"front": 1, "tail": 2}
+_LAST_TIME = 253_402_300_799
+
+
+@contextlib.contextmanager
+def called(name: str) -> Iterator[None]:
+    """Errors within it name the argument that they are about."""
+    try:
+        yield
+    except Error as error:
+        error.message = f"{name}: {error.message}"
+        raise
 
 
 def options_handle(allowed: frozenset[str], given: dict[str, Any]) -> Handle:
@@ -59,17 +76,29 @@ def options_handle(allowed: frozenset[str], given: dict[str, Any]) -> Handle:
             continue
         if name in TEXT_OPTIONS:
             text: Union[bytes, Any] = value.encode() if isinstance(value, str) else value
-            bytes_, count = address(text)
-            check(lib.vaultfile_options_set_bytes(made.value, TEXT_OPTIONS[name], bytes_, count))
+            with called(name):
+                bytes_, count = address(text)
+                check(lib.vaultfile_options_set_bytes(made.value, TEXT_OPTIONS[name], bytes_, count))
             continue
         if name == "keep_copy":
             if value not in _COPIES:
-                raise ValueError("keep_copy is 'front' or 'tail'")
+                raise invalid("keep_copy is 'front' or 'tail'")
             value = _COPIES[value]
-        number = int(value)
-        if not -(2**63) <= number < 2**63:
-            raise ValueError(f"{name} is too large")
-        check(lib.vaultfile_options_set_number(made.value, _NUMBERS[name], number))
+        if name == "modified" and isinstance(value, datetime.datetime):
+            # Without a time zone it is local time, as everywhere in Python.
+            value = int(value.timestamp())
+        try:
+            value = operator.index(value)
+        except TypeError:
+            raise TypeError(f"{name} is a whole number or a flag, not {type(value).__name__}") from None
+        if not -(2**63) <= value < 2**63:
+            raise invalid(f"{name} is too large")
+        if name in _FLAGS and value not in (0, 1):
+            raise invalid(f"{name} is True or False")
+        if name == "modified" and value > _LAST_TIME:
+            raise invalid("modified is in seconds since 1970, and this is after the year 9999")
+        with called(name):
+            check(lib.vaultfile_options_set_number(made.value, _NUMBERS[name], value))
     return made
 
 

@@ -7,7 +7,7 @@ import io
 import os
 from typing import Any, Optional
 
-from ._errors import about, check
+from ._errors import DamagedError, Error, about, check, invalid, name_path
 from ._keys import Keys, KeysHandle
 from ._library import lib
 from ._memory import address, make, report, view
@@ -22,26 +22,29 @@ class RawReader(io.RawIOBase):
     """A container as an unbuffered, seekable file. Everything that it returns is authenticated."""
 
     def __init__(
-        self, source: Source, keys: Optional[Keys] = None, *, close_source: bool = False, **options: Any
+        self, source: Source, keys: Optional[Keys] = None, *, close_source: bool = False, name: Optional[str] = None,
+        **options: Any
     ) -> None:
         super().__init__()
+        path = path_of(source)
+        #: What messages call it, if it has a name: its path.
+        self.name: Optional[str] = name if path is None else os.fsdecode(path)
         self._source: Any = source
         self._close_source = close_source
         self._position = 0
         self._keys = KeysHandle(keys)
         self._file: Optional[FileSource] = None
         limits = options_handle(LIMITS, options)
-        path = path_of(source)
-        if path is not None:
-            with about(path):
+        with about(self.name):
+            if path is not None:
                 self._handle = make(
                     lib.vaultfile_reader_open_path, lib.vaultfile_reader_free, path, self._keys.value, limits.value,
                     callbacks=(self._keys,))
-        else:
-            self._file = FileSource(source)
-            self._handle = make(
-                lib.vaultfile_reader_open_callback, lib.vaultfile_reader_free, self._file.callback, None,
-                self._file.size, self._keys.value, limits.value, callbacks=(self._file, self._keys))
+            else:
+                self._file = FileSource(source)
+                self._handle = make(
+                    lib.vaultfile_reader_open_callback, lib.vaultfile_reader_free, self._file.callback, None,
+                    self._file.size, self._keys.value, limits.value, callbacks=(self._file, self._keys))
         length = ctypes.c_uint64()
         check(lib.vaultfile_reader_length(self._handle.value, ctypes.byref(length)))
         self.length: int = length.value
@@ -77,16 +80,23 @@ class RawReader(io.RawIOBase):
         place = view(buffer)
         count = max(0, min(len(place), self.length - self._position))
         if count:
-            self._read(place[:count], self._position)
+            try:
+                self._read(place[:count], self._position)
+            except DamagedError:
+                # What was asked for may be whole, and only what a buffer takes ahead damaged.
+                whole = BUFFER_SIZE - self._position % BUFFER_SIZE
+                if count <= whole:
+                    raise
+                count = whole
+                self._read(place[:count], self._position)
             self._position += count
         return count
 
     def readall(self) -> bytes:
         self._check_open()
-        found = bytearray(max(0, self.length - self._position))
-        if found:
-            self.readinto(found)
-        return bytes(found)
+        found = self.read_at(self._position, max(0, self.length - self._position))
+        self._position += len(found)
+        return found
 
     def read_at(self, offset: int, count: int) -> bytes:
         """Exactly `count` bytes from `offset` on. Several threads can call it at once.
@@ -95,7 +105,7 @@ class RawReader(io.RawIOBase):
         """
         self._check_open()
         if offset < 0 or count < 0 or offset + count > self.length:
-            raise ValueError("the range is not within the plaintext")
+            raise invalid("the range is not within the plaintext", "rangeInvalid")
         found = bytearray(count)
         if count:
             self._read(memoryview(found), offset)
@@ -103,7 +113,14 @@ class RawReader(io.RawIOBase):
 
     def _read(self, place: memoryview, offset: int) -> None:
         bytes_, count = address(place)
-        check(lib.vaultfile_reader_read(self._handle.value, offset, bytes_, count), *self._callbacks)
+        self._check(lib.vaultfile_reader_read(self._handle.value, offset, bytes_, count))
+
+    def _check(self, failed: Optional[int]) -> None:
+        try:
+            check(failed, *self._callbacks)
+        except Error as error:
+            name_path(error, self.name)
+            raise
 
     def info(self) -> dict[str, Any]:
         """What the container says of itself, authenticated: `health`, `manifest` and `header`."""
@@ -113,13 +130,14 @@ class RawReader(io.RawIOBase):
     def verify(self) -> None:
         """Reads and authenticates everything. Raises the error of the first damage."""
         self._check_open()
-        check(lib.vaultfile_reader_verify(self._handle.value, None), *self._callbacks)
+        self._check(lib.vaultfile_reader_verify(self._handle.value, None))
 
     def damage(self) -> list[dict[str, Any]]:
         """Reads everything, also after damage: a list with `error`, `message` and the lost `range` of the plaintext."""
         self._check_open()
-        found: list[dict[str, Any]] = report(
-            lib.vaultfile_reader_damage, self._handle.value, None, callbacks=self._callbacks)["damage"]
+        with about(self.name):
+            found: list[dict[str, Any]] = report(
+                lib.vaultfile_reader_damage, self._handle.value, None, callbacks=self._callbacks)["damage"]
         return found
 
     def _check_open(self) -> None:
@@ -136,18 +154,158 @@ class RawReader(io.RawIOBase):
         super().close()
 
 
-class Reader(io.BufferedReader):
+class Opened:
+    """What an open container has beside the methods of a file."""
+
+    _raw: RawReader
+
+    @property
+    def length(self) -> int:
+        """The length of the plaintext in bytes."""
+        return self._raw.length
+
+    def info(self) -> dict[str, Any]:
+        """What the container says of itself, authenticated: `health`, `manifest` and `header`."""
+        return self._raw.info()
+
+    def verify(self) -> None:
+        """Reads and authenticates everything. Raises the error of the first damage."""
+        self._raw.verify()
+
+    def damage(self) -> list[dict[str, Any]]:
+        """Reads everything, also after damage: a list with `error`, `message` and the lost `range` of the plaintext."""
+        return self._raw.damage()
+
+    def read_at(self, offset: int, count: int) -> bytes:
+        """Exactly `count` bytes from `offset` on. Several threads can call it at once: it does not use the position.
+
+        Raises RangeInvalidError if the range is not within the plaintext."""
+        return self._raw.read_at(offset, count)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.{type(self).__name__} {self._raw.name!r}, {self._raw.length} bytes>"
+
+
+class Reader(Opened, io.BufferedReader):
     """A container as a seekable binary file. Everything that it returns is authenticated.
 
     It is an io.BufferedReader with the length of the plaintext (`length`), what the container says of itself (`info`),
-    `verify`, `damage`, and `read_at` for threads that read at once.
+    `verify`, `damage`, and `read_at` for threads that read at once. After a read that failed, the position is where it
+    was before.
     """
 
     def __init__(self, raw: RawReader, buffer_size: int = BUFFER_SIZE) -> None:
         super().__init__(raw, buffer_size)
         self._raw = raw
-        self.length = raw.length
-        self.info = raw.info
-        self.verify = raw.verify
-        self.damage = raw.damage
-        self.read_at = raw.read_at
+
+    # io.BufferedReader drops what it has when a later part of a read fails, and goes on behind it: a loop that catches
+    # the error would lose good bytes without a word.
+
+    def read(self, size: Optional[int] = -1, /) -> bytes:
+        place = self.tell()
+        try:
+            return super().read(size)
+        except BaseException:
+            self._return(place)
+            raise
+
+    def readinto(self, buffer: Any, /) -> int:
+        place = self.tell()
+        try:
+            return super().readinto(buffer)
+        except BaseException:
+            self._return(place)
+            raise
+
+    def readline(self, size: Optional[int] = -1, /) -> bytes:
+        place = self.tell()
+        try:
+            return super().readline(-1 if size is None else size)
+        except BaseException:
+            self._return(place)
+            raise
+
+    def _return(self, place: int) -> None:
+        if not self.closed:
+            self.seek(place)
+
+
+class SharedReader(Opened, io.BufferedIOBase):
+    """The same without the lock of io.BufferedReader, and with `size`.
+
+    DuckDB 2 calls `seek` and then `read` from several threads at one file. A lock would let another thread in between
+    the two nearly always. Here `seek` sets a number, and `read` takes it at once. Threads of your own use `read_at`.
+    """
+
+    def __init__(self, raw: RawReader) -> None:
+        super().__init__()
+        self._raw = raw
+        self._place = 0
+        #: What was read last, and where it begins. Both change together.
+        self._block: tuple[int, bytes] = (0, b"")
+        self.size: int = raw.length
+
+    @property
+    def raw(self) -> RawReader:
+        return self._raw
+
+    @property
+    def name(self) -> Optional[str]:
+        return self._raw.name
+
+    def readable(self) -> bool:
+        return self._raw.readable()
+
+    def seekable(self) -> bool:
+        return self._raw.seekable()
+
+    def tell(self) -> int:
+        self._raw._check_open()
+        return self._place
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        self._raw._check_open()
+        start = {os.SEEK_SET: 0, os.SEEK_CUR: self._place, os.SEEK_END: self.size}.get(whence)
+        if start is None:
+            raise ValueError(f"invalid whence: {whence}")
+        if start + offset < 0:
+            raise ValueError("a negative position")
+        self._place = start + offset
+        return start + offset
+
+    def read(self, size: Optional[int] = -1, /) -> bytes:
+        place = self._place
+        found = self._from(place, self.size if size is None or size < 0 else size)
+        self._place = place + len(found)
+        return found
+
+    def read1(self, size: int = -1, /) -> bytes:
+        return self.read(BUFFER_SIZE if size < 0 else size)
+
+    def peek(self, size: int = 0, /) -> bytes:
+        """Bytes behind the position, which stays. Lines are read with it."""
+        self._raw._check_open()
+        place = self._place
+        start, block = self._block
+        if not start <= place < start + len(block):
+            return self._from(place, 1) and self.peek()
+        return block[place - start :]
+
+    def _from(self, place: int, count: int) -> bytes:
+        self._raw._check_open()
+        count = max(0, min(count, self.size - place))
+        if not count:
+            return b""
+        start, block = self._block
+        if not start <= place <= place + count <= start + len(block):
+            # Not more than it needs of the next record: that may be damaged.
+            last = max(place + count, min(self.size, (place // BUFFER_SIZE + 1) * BUFFER_SIZE))
+            found = self._raw.read_at(place, last - place)
+            if count > BUFFER_SIZE:
+                return found
+            self._block = start, block = place, found
+        return block[place - start : place - start + count]
+
+    def close(self) -> None:
+        self._raw.close()
+        super().close()

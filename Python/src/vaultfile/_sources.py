@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import io
 import os
+import re
 import threading
 from typing import Any, Optional, Union
 
-from ._errors import path_bytes
+from ._errors import invalid, path_bytes
 from ._library import ReadCallback
 
 #: A path, or a binary file object that can read and seek.
@@ -17,13 +18,22 @@ Source = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", io.IOBase, 
 
 def path_of(source: Any) -> Optional[bytes]:
     """The path, if it is one."""
-    return path_bytes(source) if isinstance(source, (str, bytes, os.PathLike)) else None
+    if not isinstance(source, (str, bytes, os.PathLike)):
+        return None
+    if isinstance(source, str) and _URL.match(source) and not os.path.exists(source):
+        raise invalid(f"{source!r} is a URL: fsspec.open('vaultfile::{source}', …) opens it")
+    return path_bytes(source)
+
+
+_URL = re.compile("[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 
 
 class FileSource:
     """Reads a file object at an offset, for the library. Its position changes."""
 
     def __init__(self, file: Any) -> None:
+        if not callable(getattr(file, "seek", None)) or not callable(getattr(file, "read", None)):
+            raise TypeError(f"a container is a path or a seekable binary file object, not {type(file).__name__}")
         self._file = file
         # The library reads in several threads, and a file object has one position.
         self._lock = threading.Lock()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Optional
 
 from ._errors import about, about_its_path, check, path_bytes
-from ._keys import Keys, KeysHandle, Recipients, recipients_handle
+from ._keys import Keys, KeysHandle, Recipients, recipients_handle, sealing_handle
 from ._library import lib
 from ._memory import Buffer, address, data, report
 from ._options import CHANGING, LIMITS, SEALING, options_handle
@@ -15,7 +16,9 @@ from ._sources import FileSource, Source, path_of
 
 def encrypt(plaintext: Buffer, keys: Recipients, **options: Any) -> bytes:
     """Encrypts bytes. The options are those of `open` for writing."""
-    recipients = recipients_handle(keys)
+    if isinstance(plaintext, str):
+        raise TypeError("plaintext must be bytes, not str: text.encode()")
+    recipients = sealing_handle(keys)
     settings = options_handle(SEALING, options)
     bytes_, count = address(plaintext)
     return data(lib.vaultfile_encrypt, bytes_, count, recipients.value, settings.value)
@@ -24,6 +27,8 @@ def encrypt(plaintext: Buffer, keys: Recipients, **options: Any) -> bytes:
 def decrypt(container: Buffer, keys: Keys, **options: Any) -> bytes:
     """Decrypts a container in memory. Set `max_plaintext` for containers of strangers: a small compressed container can
     hold a large plaintext. The options are those of `open` for reading."""
+    if isinstance(container, (str, os.PathLike)):
+        raise TypeError("container must be bytes; for a path use decrypt_file or open")
     opening = KeysHandle(keys)
     settings = options_handle(LIMITS, options)
     bytes_, count = address(container)
@@ -34,7 +39,7 @@ def encrypt_file(source: Any, target: Any, keys: Recipients, **options: Any) -> 
     """Encrypts a file into a new file with mode 0600, which appears when it is complete. Several threads work.
 
     Options: those of `open` for writing, `replace` and `jobs`. Raises OutputExistsError unless `replace` is given."""
-    recipients = recipients_handle(keys)
+    recipients = sealing_handle(keys)
     settings = options_handle(SEALING | {"replace", "jobs"}, options)
     with about(source, target):
         check(

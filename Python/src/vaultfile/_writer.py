@@ -5,11 +5,13 @@ from __future__ import annotations
 import ctypes
 import io
 import os
-from types import TracebackType
+import sys
+import warnings
+from types import FrameType, TracebackType
 from typing import Any, Optional
 
 from ._errors import about, check
-from ._keys import Recipients, recipients_handle, save_file
+from ._keys import Recipients, save_file, sealing_handle
 from ._library import lib
 from ._memory import Handle, address, make, taken, view
 from ._options import SEALING, options_handle
@@ -23,7 +25,9 @@ class Writer(io.BufferedIOBase):
     """A container as a binary file to write.
 
     `close` completes it. An exception in its `with` block, `discard`, and forgetting the object abandon it: a path then
-    keeps what it had before, and a file object has an incomplete container, which opens nowhere.
+    keeps what it had before, and a file object has an incomplete container, which opens nowhere. The same holds if the
+    `with` block is that of another object, which closes this one after an exception: of ``fsspec.open``,
+    ``contextlib.closing``, or a writer of Parquet.
     """
 
     def __init__(
@@ -37,7 +41,17 @@ class Writer(io.BufferedIOBase):
         self._header: Any = None
         header = options.pop("header", None)
         path = path_of(target)
-        handle = recipients_handle(recipients)
+        #: What messages call it, if it has a name: its path.
+        self.name: Any = options.pop("called", None) if path is None else os.fsdecode(path)
+        # One that is made while an exception is under way, such as a report of it, is closed to be completed.
+        self._is_of_exception = _is_under_exception()
+        if path is None and not callable(getattr(target, "write", None)):
+            raise TypeError(f"a container is written to a path or a binary file object, not to {type(target).__name__}")
+        if isinstance(target, io.TextIOBase):
+            raise TypeError("the file must be binary")
+        if isinstance(target, (io.BufferedReader, io.FileIO)) and not target.writable():
+            raise ValueError("the file is not open for writing")
+        handle = sealing_handle(recipients)
         if path is not None:
             settings = options_handle(SEALING | {"replace"}, {**options, "replace": replace})
             made: Any = _PathSink(path, handle, settings, header is not None)
@@ -97,6 +111,9 @@ class Writer(io.BufferedIOBase):
     def close(self) -> None:
         if self.closed:
             return
+        if not self._is_of_exception and _is_under_exception():
+            self.discard()
+            return
         try:
             if self._open:
                 self._send()
@@ -144,7 +161,14 @@ class Writer(io.BufferedIOBase):
     def __del__(self) -> None:
         # IOBase would close it, and so give an incomplete container its name.
         if not self.closed:
+            was_open = getattr(self, "_open", False)
             self.discard()
+            if was_open:
+                warnings.warn(
+                    f"{self!r} was not closed: no container was written", ResourceWarning, stacklevel=2, source=self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__module__}.{type(self).__name__} {getattr(self, 'name', None)!r}>"
 
     def _check_open(self) -> None:
         if self.closed:
@@ -155,7 +179,7 @@ class TextWriter(io.TextIOWrapper):
     """A Writer of text."""
 
     def __init__(self, writer: Writer, **options: Any) -> None:
-        super().__init__(writer, **options)  # type: ignore[arg-type]
+        super().__init__(writer, **options)
         self._writer = writer
 
     def __exit__(
@@ -167,8 +191,29 @@ class TextWriter(io.TextIOWrapper):
         self.close()
 
     def __del__(self) -> None:
-        if not self._writer.closed:
-            self._writer.discard()
+        writer = getattr(self, "_writer", None)
+        if writer is not None:
+            writer.__del__()
+
+
+def _is_under_exception() -> bool:
+    """Whether a `with` block ends with an exception: some caller is `__exit__`, and has one as an argument."""
+    frame: Optional[FrameType] = sys._getframe(1)
+    while frame is not None:
+        code = frame.f_code
+        if code.co_name in ("__exit__", "__aexit__"):
+            count = code.co_argcount + bool(code.co_flags & _HAS_ARGUMENTS)
+            names = code.co_varnames[: count + code.co_kwonlyargcount]
+            for name in names:
+                given = frame.f_locals.get(name)
+                if any(isinstance(item, BaseException) for item in (given if isinstance(given, tuple) else (given,))):
+                    return True
+        frame = frame.f_back
+    return False
+
+
+#: inspect.CO_VARARGS.
+_HAS_ARGUMENTS = 4
 
 
 def write_all(file: Any, bytes_: memoryview) -> None:

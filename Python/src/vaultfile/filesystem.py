@@ -12,27 +12,34 @@ import fsspec  # type: ignore[import-untyped]
 from fsspec.implementations.cached import CachingFileSystem  # type: ignore[import-untyped]
 from fsspec.implementations.chained import ChainedFileSystem  # type: ignore[import-untyped]
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
+from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
 
-from ._options import HEADER_MOST
-from ._reader import RawReader, Reader
-from ._writer import Writer
+from ._beside import HeaderBeside, read_header
+from ._options import LIMITS, SEALING
+from ._reader import RawReader, SharedReader
+from ._writer import TextWriter, Writer
 
 #: Bytes that a remote file takes at once: a few records.
 BLOCK_SIZE = 1 << 18
+#: What fsspec gives to every file system.
+_OF_FSSPEC = frozenset({
+    "asynchronous", "loop", "batch_size", "use_listings_cache", "listings_expiry_time", "max_paths",
+    "skip_instance_cache", "protocol"})
 
 
 class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
     """The files of another file system. What is read is decrypted, and what is written is encrypted.
 
     Names are those of the containers. `info` and `size` give the length of the plaintext, for which a container is
-    opened; `ls` and `find` do not open containers: they give the size None, and `container_size`.
+    opened; `ls`, `find` and `du` do not open containers: listings give the size None, and `container_size`.
 
     `keys` open and are encrypted to. For processes of Dask and others use KeyFile or IdentityFile, which can be pickled.
-    `options` are those of `vaultfile.open`; `context` is for reading and writing.
+    `options` are those of `vaultfile.open`, for reading and for writing; `open` takes them too, for one file.
 
-    `header` is the header file of a container whose slots are in one: bytes, or its path in the file system below. For
+    `header` is the header file of one container whose slots are in one: bytes, or its path in the file system below. For
     several containers, `header_suffix` is what a header file's name has behind that of its container, such as
-    ``".hdr"``. A header file that is written must be new.
+    ``".hdr"``. Listings do not show these, and `rm`, `cp` and `mv` take them along. A header file that is written must
+    be new: where the file system below can, it is created only if there is none.
     """
 
     protocol = "vaultfile"
@@ -46,26 +53,32 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         fs: Any = None,
         fo: Optional[str] = None,
         keys: Any = None,
-        context: Optional[bytes] = None,
-        read_options: Optional[dict[str, Any]] = None,
-        write_options: Optional[dict[str, Any]] = None,
         header: Any = None,
         header_suffix: Optional[str] = None,
-        **kwargs: Any,
+        **options: Any,
     ) -> None:
-        super().__init__(**kwargs)
+        own = {name: options.pop(name) for name in list(options) if name in LIMITS | SEALING}
+        # A chain gets the options of every file system, also of those that are not in it.
+        others = {name for name, value in options.items() if isinstance(value, dict)} & set(fsspec.available_protocols())
+        unknown = sorted(options.keys() - _OF_FSSPEC - others)
+        if unknown:
+            raise TypeError(
+                f"{unknown[0]!r} is not an option here; there are: keys, header, header_suffix, target_protocol, "
+                f"target_options, fs, {', '.join(sorted((LIMITS | SEALING) - {'header'}))}")
+        super().__init__(**options)
         if fs is None:
             if target_protocol is None:
                 raise ValueError("vaultfile needs a file system below it: vaultfile::s3://…, or fs=…")
             fs = fsspec.filesystem(target_protocol, **(target_options or {}))
         if header is not None and header_suffix is not None:
             raise ValueError("only one of header and header_suffix can be given")
+        if header_suffix is not None and (not header_suffix or "/" in header_suffix):
+            raise ValueError("header_suffix is the end of a name, such as '.hdr'")
         self.fs = fs
         self._header = header
-        self._header_suffix = header_suffix
+        self._suffix = header_suffix
         self._keys = keys
-        self._reading = {**(read_options or {}), "context": context}
-        self._writing = {**(write_options or {}), "context": context}
+        self._options = own
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
@@ -84,63 +97,85 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
 
     def _header_path(self, path: str) -> Optional[str]:
         """The path below of the header file of a container; None if it has none, or if there are only bytes."""
-        if self._header_suffix is not None:
-            return path + self._header_suffix
+        if self._suffix is not None:
+            return path + self._suffix
         return self._below(self._header) if isinstance(self._header, str) else None
 
-    def _header_bytes(self, path: str) -> Any:
-        header = self._header_path(path)
-        if header is None:
-            return self._header
-        with self.fs.open(header, "rb") as file:
-            return file.read(HEADER_MOST)
+    def open(self, path: str, mode: str = "rb", **kwargs: Any) -> Any:
+        if "b" in mode or "r" in mode:
+            return super().open(path, mode, **kwargs)
+        text = {name: kwargs.pop(name) for name in ("encoding", "errors", "newline") if name in kwargs}
+        # After an exception in the `with` block, the file of fsspec would complete it.
+        return TextWriter(super().open(path, mode.replace("t", "") + "b", **kwargs), **text)
 
     def _open(
         self, path: str, mode: str = "rb", block_size: Any = None, autocommit: bool = True,
         cache_options: Optional[dict[str, Any]] = None, **kwargs: Any
     ) -> Any:
+        if self._keys is None:
+            raise ValueError('no keys were given: fsspec.filesystem("vaultfile", keys=…), or vaultfile={"keys": …}')
+        given = {**self._options, **{name: kwargs.pop(name) for name in list(kwargs) if name in LIMITS | SEALING}}
         if mode == "rb":
             # A cache of fsspec below chooses its own blocks.
             if not isinstance(self.fs, CachingFileSystem):
                 kwargs.setdefault("cache_type", "readahead")
                 kwargs.update(block_size=block_size or BLOCK_SIZE, cache_options=cache_options)
+            header = given.pop("header", None)
+            if header is None:
+                there = self._header_path(path)
+                header = self._header if there is None else None
+            else:
+                there = self._below(header) if isinstance(header, str) else None
+            reading = {name: value for name, value in given.items() if name in LIMITS}
             below = self.fs.open(path, "rb", **kwargs)
             try:
-                header = self._header_bytes(path)
-                return FileReader(RawReader(below, self._keys, close_source=True, header=header, **self._reading))
+                if there is not None:
+                    header = read_header(self.fs, there)
+                return SharedReader(RawReader(
+                    below, self._keys, close_source=True, name=path, header=header, **reading))
             except BaseException:
                 below.close()
                 raise
         if mode in ("wb", "xb"):
-            if mode == "xb" and self.fs.exists(path):
-                raise FileExistsError(path)
-            header = self._header_path(path)
-            if header is None and self._header is not None:
+            writing = {name: value for name, value in given.items() if name in SEALING}
+            there = self._header_path(path)
+            if there is None and self._header is not None:
                 raise ValueError("a container is written with the path of its header file, and not with its bytes")
-            if header is not None and self.fs.exists(header):
-                # It may be the only way into the container that is there.
-                raise FileExistsError(header)
+            exists = self.fs.exists(path)
+            if mode == "xb" and exists:
+                raise FileExistsError(path)
             if autocommit and isinstance(self.fs, LocalFileSystem):
                 # The library makes it durable before it has its name.
                 if self.fs.auto_mkdir:
                     self.fs.makedirs(self.fs._parent(path), exist_ok=True)
-                return Writer(path, self._keys, replace=mode == "wb", header=header, **self._writing)
-            # The object appears when the container is complete.
-            below = self.fs.open(path, "wb", autocommit=False, **kwargs)
-            try:
-                if header is None:
-                    return FileWriter(below, self._keys, autocommit, self._writing)
-                # The object appears when this file is closed, before the container has a byte.
-                with self.fs.open(header, "wb") as file:
-                    try:
-                        return FileWriter(below, self._keys, autocommit, {**self._writing, "header": file})
-                    except BaseException:
-                        file.discard()
-                        raise
-            except BaseException:
-                below.discard()
-                raise
+                # The container of another writer has another header file: it is not replaced.
+                replace = mode == "wb" and (there is None or exists)
+                return Writer(path, self._keys, replace=replace, header=there, **writing)
+            # The object appears when the container is complete. Nobody's new object is replaced, where S3 and others can
+            # see to it; a local file system has no temporary files in the mode xb.
+            header = None if there is None else HeaderBeside(self.fs, there)
+            if header is not None and not exists:
+                mode = "xb"
+            if isinstance(self.fs, LocalFileSystem):
+                mode = "wb"
+            return self._writer(path, mode, autocommit, header, kwargs, writing)
         raise NotImplementedError(f"the mode {mode!r}: containers are read, or written from the beginning")
+
+    def _writer(
+        self, path: str, mode: str, autocommit: bool, header: Any, kwargs: dict[str, Any], options: dict[str, Any]
+    ) -> Any:
+        try:
+            below = self.fs.open(path, mode, autocommit=False, **kwargs)
+        except (NotImplementedError, ValueError):
+            # Not every file system has the mode xb.
+            if mode == "wb":
+                raise
+            below = self.fs.open(path, "wb", autocommit=False, **kwargs)
+        try:
+            return FileWriter(below, self._keys, autocommit, path, {**options, "header": header}, header)
+        except BaseException:
+            _abandon(below)
+            raise
 
     def _described(self, found: dict[str, Any]) -> dict[str, Any]:
         if found.get("type") != "file":
@@ -155,8 +190,27 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         return found
 
     def ls(self, path: str, detail: bool = True, **kwargs: Any) -> Any:
-        found = self.fs.ls(self._below(path), detail=detail, **kwargs)
-        return [self._described(item) for item in found] if detail else found
+        found = self.fs.ls(self._below(path), detail=True, **kwargs)
+        shown = [self._described(item) for item in found if not self._is_header(item["name"])]
+        return shown if detail else sorted(item["name"] for item in shown)
+
+    def _is_header(self, path: str) -> bool:
+        return self._suffix is not None and path.endswith(self._suffix)
+
+    # Patterns and folders are relative to what the file system below says.
+
+    def glob(self, path: str, maxdepth: Optional[int] = None, **kwargs: Any) -> Any:
+        return super().glob(self._below(path), maxdepth=maxdepth, **kwargs)
+
+    def walk(self, path: str, *arguments: Any, **kwargs: Any) -> Any:
+        return super().walk(self._below(path), *arguments, **kwargs)
+
+    def find(self, path: str, *arguments: Any, **kwargs: Any) -> Any:
+        return super().find(self._below(path), *arguments, **kwargs)
+
+    def du(self, path: str, *arguments: Any, **kwargs: Any) -> Any:
+        """What the containers and header files take."""
+        return self.fs.du(self._below(path), *arguments, **kwargs)
 
     def isdir(self, path: str) -> bool:
         return bool(self.fs.isdir(self._below(path)))
@@ -203,13 +257,39 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
             return _range(file, start, end)
 
     def rm_file(self, path: str) -> None:
-        self.fs.rm_file(self._below(path))
+        """Removes a container, and then its header file: an interruption leaves a header file, and nothing unreadable."""
+        path = self._below(path)
+        if self._suffix is None:
+            self.fs.rm_file(path)
+            return
+        try:
+            self.fs.rm_file(path)
+        except FileNotFoundError:
+            # An earlier removal may have been interrupted.
+            if not self.fs.exists(path + self._suffix):
+                raise
+        if self.fs.exists(path + self._suffix):
+            self.fs.rm_file(path + self._suffix)
 
     def _rm(self, path: str) -> None:
         self.rm_file(path)
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: Optional[int] = None) -> None:
-        self.fs.rm(self._strip_protocol(path), recursive=recursive, maxdepth=maxdepth)
+        paths = [self._below(item) for item in path] if isinstance(path, list) else self._below(path)
+        if self._suffix is None:
+            self.fs.rm(paths, recursive=recursive, maxdepth=maxdepth)
+            return
+        # Each container before its header file.
+        for found in [paths] if isinstance(paths, str) else paths:
+            folders = []
+            for item in self.expand_path(found, recursive=recursive, maxdepth=maxdepth):
+                if self.fs.isdir(item):
+                    folders.append(item)
+                else:
+                    self.rm_file(item)
+            for folder in folders if recursive and maxdepth is None else []:
+                if self.fs.exists(folder):
+                    self.fs.rm(folder, recursive=True)
 
     def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
         self.fs.mkdir(self._below(path), create_parents=create_parents, **kwargs)
@@ -221,11 +301,54 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         self.fs.rmdir(self._below(path))
 
     def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
-        """Copies the container as it is: the same keys open it."""
-        self.fs.cp_file(self._below(path1), self._below(path2), **kwargs)
+        """Copies the container as it is, and its header file before: the same keys open it."""
+        path1, path2 = self._below(path1), self._below(path2)
+        header = self._header_for_copy(path1, path2)
+        try:
+            self.fs.cp_file(path1, path2, **kwargs)
+        except BaseException:
+            if header is not None:
+                header.discard()
+            raise
 
     def mv(self, path1: str, path2: str, **kwargs: Any) -> None:
-        self.fs.mv(self._below(path1), self._below(path2), **kwargs)
+        """Moves the container as it is. Its header file is there before it goes, and at the new place before it comes."""
+        if self._suffix is None or not isinstance(path1, str) or self.fs.isdir(self._below(path1)):
+            if self._suffix is not None and not self.fs.isdir(self._below(path1)):
+                raise ValueError("containers with header files are moved one by one, or with their folder")
+            self.fs.mv(self._below(path1), self._below(path2), **kwargs)
+            return
+        path1, path2 = self._below(path1), self._below(path2)
+        if self.fs.isdir(path2):
+            path2 = path2.rstrip("/") + "/" + path1.rsplit("/", 1)[-1]
+        if path1 == path2:
+            return
+        header = self._header_for_copy(path1, path2)
+        try:
+            self.fs.mv(path1, path2, **kwargs)
+        except BaseException:
+            # If only its old name could not be removed, both are there, and both are opened.
+            if header is not None and self.fs.exists(path1) and not self.fs.exists(path2):
+                header.discard()
+            raise
+        if header is not None:
+            # Its keys may have changed meanwhile.
+            header.update(read_header(self.fs, path1 + self._suffix))
+            self.fs.rm_file(path1 + self._suffix)
+
+    def _header_for_copy(self, path1: str, path2: str) -> Optional[HeaderBeside]:
+        if self._suffix is None:
+            return None
+        if not self.fs.exists(path1):
+            raise FileNotFoundError(path1)
+        if not self.fs.exists(path1 + self._suffix):
+            if self.fs.exists(path2 + self._suffix):
+                # It would not fit.
+                raise FileExistsError(path2 + self._suffix)
+            return None
+        header = HeaderBeside(self.fs, path2 + self._suffix)
+        header.write(read_header(self.fs, path1 + self._suffix))
+        return header
 
     def created(self, path: str) -> Any:
         return self.fs.created(self._below(path))
@@ -246,22 +369,31 @@ def _range(file: Any, start: Any, end: Any) -> bytes:
     return found
 
 
-class FileReader(Reader):
-    """A container, as fsspec's files are: with a size."""
-
-    def __init__(self, raw: RawReader) -> None:
-        super().__init__(raw)
-        self.size = raw.length
+def _abandon(below: Any) -> None:
+    below.discard()
+    if isinstance(below, AbstractBufferedFile):
+        # Otherwise its __del__ begins to upload again.
+        below.closed = True
 
 
 class FileWriter(Writer):
     """A container that appears in the file system below when it is complete."""
 
-    def __init__(self, below: Any, keys: Any, autocommit: bool, options: dict[str, Any]) -> None:
+    def __init__(
+        self, below: Any, keys: Any, autocommit: bool, path: str, options: dict[str, Any],
+        header: Optional[HeaderBeside]
+    ) -> None:
         self._below = below
         self._autocommit = autocommit
         self._complete = False
-        super().__init__(below, keys, **options)
+        self._beside = header
+        try:
+            super().__init__(below, keys, called=path, **options)
+        except BaseException:
+            # It was written, and something failed behind it.
+            if header is not None:
+                header.discard()
+            raise
 
     def _committed(self) -> None:
         self._below.close()
@@ -272,7 +404,30 @@ class FileWriter(Writer):
     def commit(self) -> None:
         """Gives the object its name."""
         if self._complete:
-            self._below.commit()
+            beside, self._beside = self._beside, None
+            if beside is not None and not beside.is_ours():
+                _abandon(self._below)
+                raise FileExistsError(f"{beside.path} has become the header file of another container")
+            # From here on it may have its name, even if the call fails: the header file stays.
+            try:
+                self._below.commit()
+            except FileExistsError:
+                # It was refused: another writer was faster.
+                if beside is not None:
+                    beside.discard()
+                raise
 
     def _abandoned(self) -> None:
-        self._below.discard()
+        try:
+            _abandon(self._below)
+        finally:
+            beside, self._beside = self._beside, None
+            if beside is not None:
+                beside.discard()
+
+    def discard(self) -> None:
+        super().discard()
+        if self._complete and self._beside is not None:
+            # A transaction of fsspec that is given up.
+            self._complete = False
+            self._abandoned()

@@ -1,0 +1,64 @@
+"""Header files beside containers in a file system of fsspec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ._headers import inspect_header
+from ._options import HEADER_MOST
+
+
+def read_header(fs: Any, path: str) -> bytes:
+    with fs.open(path, "rb") as file:
+        found: bytes = file.read(HEADER_MOST)
+    return found
+
+
+class HeaderBeside:
+    """A new header file, which is written before its container.
+
+    It is created only if there is none, in one step where the file system can: O_EXCL of a disk, If-None-Match of S3.
+    So of two writers of one name, one is refused before it has written a byte of a container, and no container gets the
+    header file of the other.
+    """
+
+    def __init__(self, fs: Any, path: str) -> None:
+        self._fs = fs
+        self.path = path
+        self._id = ""
+
+    def write(self, header: Any) -> int:
+        bytes_ = bytes(header)
+        if self._fs.exists(self.path):
+            # It may be the only way into the container that is there.
+            raise FileExistsError(self.path)
+        try:
+            file = self._fs.open(self.path, "xb")
+        except (NotImplementedError, ValueError):
+            # Not every file system can create a file only if there is none.
+            file = self._fs.open(self.path, "wb")
+        with file:
+            file.write(bytes_)
+        self._id = inspect_header(bytes_)["fileID"]
+        return len(bytes_)
+
+    def update(self, header: bytes) -> None:
+        """A newer header file of the same container."""
+        if header != read_header(self._fs, self.path):
+            with self._fs.open(self.path, "wb") as file:
+                file.write(header)
+
+    def is_ours(self) -> bool:
+        """Whether the header file is of the container that was begun with it. Its keys may have changed since."""
+        try:
+            self._fs.invalidate_cache(self.path)
+            found: bool = inspect_header(read_header(self._fs, self.path))["fileID"] == self._id
+            return found
+        except Exception:
+            return False
+
+    def discard(self) -> None:
+        """Removes it, unless it is someone else's."""
+        if self._id and self.is_ours():
+            self._fs.rm_file(self.path)
+        self._id = ""
