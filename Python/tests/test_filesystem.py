@@ -1,6 +1,7 @@
 """The file system of fsspec, on a local disk, in memory, and on moto's S3 server."""
 
 import contextlib
+import gc
 import os
 import pickle
 import random
@@ -10,6 +11,7 @@ import pytest
 import vaultfile
 
 fsspec = pytest.importorskip("fsspec")
+from fsspec.implementations.local import LocalFileSystem  # noqa: E402
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
@@ -108,6 +110,177 @@ def test_header_files(tmp_path, s3, key_file, plaintext):
             fs.cat(path)
     with pytest.raises(ValueError):
         fsspec.filesystem("vaultfile", fs=below, keys=key_file, header="x", header_suffix=".hdr")
+
+
+@pytest.fixture(params=["memory", "file", "s3"])
+def beside(request, tmp_path, s3, key_file):
+    """A file system with header files beside containers, the one below, and a folder there."""
+    below = fsspec.filesystem(request.param, **(s3 if request.param == "s3" else {}))
+    folder = {"memory": "/beside", "file": str(tmp_path / "beside"), "s3": "bucket/beside"}[request.param]
+    below.makedirs(folder, exist_ok=True)
+    yield fsspec.filesystem("vaultfile", fs=below, keys=key_file, header_suffix=".hdr"), below, folder
+    below.invalidate_cache()
+    if below.exists(folder):
+        below.rm(folder, recursive=True)
+
+
+def _names(below, folder):
+    below.invalidate_cache()
+    return sorted(name.rsplit("/", 1)[-1] for name in below.find(folder))
+
+
+def test_two_writers_of_one_name(beside, key_file):
+    """One of them is refused, and the container has the header file that fits."""
+    fs, below, folder = beside
+    path = f"{folder}/x.vault"
+    first = fs.open(path, "wb")
+    with pytest.raises(FileExistsError):
+        fs.open(path, "wb")
+    first.write(b"first")
+    first.close()
+    assert fs.cat(path) == b"first"
+    # Both see that there is no header file, and then both write it.
+    path = f"{folder}/y.vault"
+    if not isinstance(below, LocalFileSystem):
+        fs.fs = _Blind(below)
+    first = fs.open(path, "wb")
+    first.write(b"first")
+    with pytest.raises(FileExistsError):
+        fs.open(path, "wb")
+    first.close()
+    fs.fs = below
+    assert fs.cat(path) == b"first"
+    # A header file that someone has put in place of ours does not get our container.
+    path = f"{folder}/z.vault"
+    late = fs.open(path, "wb")
+    late.write(b"late")
+    below.rm_file(path + ".hdr")
+    other, header = vaultfile.encrypt_detached(b"other", key_file)
+    below.pipe_file(path + ".hdr", header)
+    below.pipe_file(path, other)
+    with pytest.raises(FileExistsError):
+        late.close()
+    below.invalidate_cache()
+    assert fs.cat(path) == b"other" and below.cat(path + ".hdr") == header
+    # Keys that change while the container is written do not matter.
+    path, new = f"{folder}/w.vault", vaultfile.Key.generate()
+    with fs.open(path, "wb") as file:
+        file.write(b"rotated")
+        below.pipe_file(path + ".hdr", vaultfile.rotate_header(below.cat(path + ".hdr"), key_file, add=new))
+    assert fs.cat(path) == b"rotated"
+
+
+def test_an_abandoned_container_takes_its_header_file_along(beside):
+    fs, below, folder = beside
+    path = f"{folder}/x.vault"
+    with pytest.raises(ZeroDivisionError), fs.open(path, "wb") as file:
+        file.write(bytes(7_000_000))
+        1 / 0
+    with pytest.raises(ZeroDivisionError), fs.open(path, "w") as file:
+        1 / 0
+    with pytest.warns(ResourceWarning):
+        fs.open(path, "wb")
+        gc.collect()
+    assert _names(below, folder) == []
+    # It was replaced, and belongs to someone else.
+    file = fs.open(path, "wb")
+    other, header = vaultfile.encrypt_detached(b"other", vaultfile.Key.generate())
+    if not isinstance(file, vaultfile.Writer) or type(file) is not vaultfile.Writer:
+        below.pipe_file(path + ".hdr", header)
+    file.discard()
+    if type(file) is not vaultfile.Writer:
+        assert below.cat(path + ".hdr") == header
+
+
+def test_header_files_go_along(beside, plaintext):
+    fs, below, folder = beside
+    a, b = f"{folder}/a.vault", f"{folder}/b.vault"
+    fs.pipe(a, plaintext)
+    assert fs.ls(folder, detail=False) == [fs._below(a)] == fs.glob(f"{folder}/*")
+    fs.cp_file(a, b)
+    assert fs.cat(b) == plaintext and _names(below, folder) == ["a.vault", "a.vault.hdr", "b.vault", "b.vault.hdr"]
+    for call in (fs.cp_file, fs.mv):
+        with pytest.raises(FileExistsError):
+            call(a, b)
+        with pytest.raises(FileNotFoundError):
+            call(f"{folder}/none", f"{folder}/c.vault")
+    fs.invalidate_cache()
+    assert fs.cat(a) == fs.cat(b) == plaintext
+    fs.rm(b)
+    fs.mv(a, b)
+    assert fs.cat(b) == plaintext and _names(below, folder) == ["b.vault", "b.vault.hdr"]
+    # An interrupted removal leaves a header file, and the next one finishes it.
+    below.rm_file(b)
+    fs.invalidate_cache()
+    fs.rm_file(b)
+    assert _names(below, folder) == []
+    for name in ("f/a.vault", "f/b.vault"):
+        below.makedirs(f"{folder}/f", exist_ok=True)
+        fs.pipe(f"{folder}/{name}", b"x")
+    fs.cp(f"{folder}/f", f"{folder}/g", recursive=True) if below.protocol != "s3" else fs.cp(
+        f"{folder}/f/", f"{folder}/g/", recursive=True)
+    assert fs.cat(f"{folder}/g/a.vault") == b"x"
+    fs.rm(f"{folder}/f", recursive=True)
+    assert _names(below, folder) == ["a.vault", "a.vault.hdr", "b.vault", "b.vault.hdr"]
+    fs.rm(f"{folder}/g/*.vault")
+    assert _names(below, folder) == []
+
+
+@pytest.mark.parametrize("step", range(8))
+def test_an_interruption_leaves_no_container_that_nobody_opens(beside, step, plaintext):
+    """Each call of `rm`, `cp` and `mv` to the file system below fails in turn."""
+    fs, below, folder = beside
+    for verb in ("rm", "cp_file", "mv"):
+        a, b = f"{folder}/a-{verb}-{step}.vault", f"{folder}/b-{verb}-{step}.vault"
+        fs.pipe(a, b"x")
+        fs.fs = failing = _FailingAt(below, step)
+        with contextlib.suppress(_Stop):
+            fs.rm(a) if verb == "rm" else getattr(fs, verb)(a, b)
+        fs.fs = below
+        below.invalidate_cache()
+        assert failing.count
+        for path in (a, b):
+            if below.exists(path):
+                assert fs.cat(path) == b"x"
+        if verb != "rm":
+            assert below.exists(a) or below.exists(b)
+
+
+class _Blind:
+    """A file system that sees no file."""
+
+    def __init__(self, fs):
+        self.fs = fs
+
+    def __getattr__(self, name):
+        return getattr(self.fs, name)
+
+    def exists(self, path, **options):
+        return False
+
+
+class _Stop(Exception):
+    pass
+
+
+class _FailingAt:
+    """A file system of which one call, and every later one, fails."""
+
+    def __init__(self, fs, step):
+        self.fs, self.step, self.count = fs, step, 0
+
+    def __getattr__(self, name):
+        found = getattr(self.fs, name)
+        if name not in ("open", "rm", "rm_file", "mv", "cp_file"):
+            return found
+
+        def call(*arguments, **options):
+            self.count += 1
+            if self.count > self.step:
+                raise _Stop
+            return found(*arguments, **options)
+
+        return call
 
 
 def test_an_exception_keeps_the_old_object(tmp_path, s3, key_file):

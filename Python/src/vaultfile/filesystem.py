@@ -6,12 +6,14 @@ in an object store by ranges, and nothing of its plaintext reaches a disk.
 
 from __future__ import annotations
 
+import io
 from typing import Any, Optional
 
 import fsspec  # type: ignore[import-untyped]
 from fsspec.implementations.cached import CachingFileSystem  # type: ignore[import-untyped]
 from fsspec.implementations.chained import ChainedFileSystem  # type: ignore[import-untyped]
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
+from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[import-untyped]
 from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
 
 from ._beside import HeaderBeside, read_header
@@ -165,7 +167,10 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         self, path: str, mode: str, autocommit: bool, header: Any, kwargs: dict[str, Any], options: dict[str, Any]
     ) -> Any:
         try:
-            below = self.fs.open(path, mode, autocommit=False, **kwargs)
+            if isinstance(self.fs, MemoryFileSystem):
+                below: Any = _InMemory(self.fs, path, mode)
+            else:
+                below = self.fs.open(path, mode, autocommit=False, **kwargs)
         except (NotImplementedError, ValueError):
             # Not every file system has the mode xb.
             if mode == "wb":
@@ -367,6 +372,26 @@ def _range(file: Any, start: Any, end: Any) -> bytes:
     first, last, _ = slice(start, end).indices(length)
     found: bytes = file.read_at(first, max(0, last - first))
     return found
+
+
+class _InMemory(io.BytesIO):
+    """A file of the memory of fsspec, whose own have their name from the beginning."""
+
+    def __init__(self, fs: Any, path: str, mode: str) -> None:
+        super().__init__()
+        self._fs, self._path, self._mode = fs, path, mode
+        self._bytes = b""
+
+    def close(self) -> None:
+        if not self.closed:
+            self._bytes = self.getvalue()
+        super().close()
+
+    def commit(self) -> None:
+        self._fs.pipe_file(self._path, self._bytes, mode="create" if self._mode == "xb" else "overwrite")
+
+    def discard(self) -> None:
+        super().close()
 
 
 def _abandon(below: Any) -> None:
