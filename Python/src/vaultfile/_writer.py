@@ -10,11 +10,12 @@ import warnings
 from types import FrameType, TracebackType
 from typing import Any, Optional
 
-from ._errors import about, check
+from ._errors import Error, OutputExistsError, about, check
+from ._headers import inspect_header
 from ._keys import Recipients, save_file, sealing_handle
 from ._library import lib
 from ._memory import Handle, address, make, taken, view
-from ._options import SEALING, options_handle
+from ._options import HEADER_MOST, SEALING, options_handle
 from ._sources import path_of
 
 #: Bytes that are collected before the library gets them.
@@ -70,7 +71,7 @@ class Writer(io.BufferedIOBase):
     def _store(self, header: Any, bytes_: bytes) -> None:
         if isinstance(header, (str, os.PathLike)):
             save_file(bytes_, header)
-            self._header = header
+            self._header = _NewHeaderFile(header, bytes_)
         else:
             write_all(header, memoryview(bytes_))
             if hasattr(header, "flush"):
@@ -118,9 +119,16 @@ class Writer(io.BufferedIOBase):
             if self._open:
                 self._send()
                 self._open = False
+                if self._header is not None and not self._header.is_ours():
+                    raise OutputExistsError(f"{self._header.path} is not the header file of this container any more")
                 # From here on the container may have its name, even if the call fails: the header file stays.
-                self._header = None
-                self._sink.commit()
+                header, self._header = self._header, None
+                try:
+                    self._sink.commit()
+                except OutputExistsError:
+                    # It was refused.
+                    self._header = header
+                    raise
                 self._committed()
         except BaseException:
             self.discard()
@@ -133,8 +141,8 @@ class Writer(io.BufferedIOBase):
             return
         self._release()
         header, self._header = self._header, None
-        if header is not None:
-            os.unlink(header)
+        if header is not None and header.is_ours():
+            os.unlink(header.path)
         self._abandoned()
 
     def _release(self) -> None:
@@ -194,6 +202,23 @@ class TextWriter(io.TextIOWrapper):
         writer = getattr(self, "_writer", None)
         if writer is not None:
             writer.__del__()
+
+
+class _NewHeaderFile:
+    """A header file at a path, which someone else may have replaced since."""
+
+    def __init__(self, path: Any, header: bytes) -> None:
+        self.path = os.fspath(path)
+        self._id = inspect_header(header)["fileID"]
+
+    def is_ours(self) -> bool:
+        """Whether it is of the container that was begun with it. Its keys may have changed since."""
+        try:
+            with open(self.path, "rb") as file:
+                found: bool = inspect_header(file.read(HEADER_MOST))["fileID"] == self._id
+            return found
+        except (OSError, Error):
+            return False
 
 
 def _is_under_exception() -> bool:
