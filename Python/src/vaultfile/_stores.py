@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
-import secrets
 import threading
 from dataclasses import dataclass, field
 from typing import Any, Optional, Protocol
@@ -42,77 +40,6 @@ class Store(Protocol):
 
     def replace(self, name: str, header: bytes, version: Any, usage: Usage) -> None:
         """Replaces the header file as a whole, or raises Conflict if it has another version now."""
-
-
-@dataclass(frozen=True)
-class HeaderFiles:
-    """Header files on a local disk, by their paths. A header file is locked as the command does it, and the new one is
-    durable before it takes the name (Spec, ROT-1 and ROT-27)."""
-
-    def read(self, name: str, usage: Usage) -> tuple[bytes, Any]:
-        try:
-            with open(name, "rb") as file:
-                header = file.read(MOST + 1)
-        except (FileNotFoundError, NotADirectoryError):
-            raise Missing() from None
-        if len(header) > MOST:
-            raise TooLarge()
-        usage.bytes_read += len(header)
-        return header, header
-
-    def replace(self, name: str, header: bytes, version: Any, usage: Usage) -> None:
-        path = os.path.realpath(name)
-        try:
-            old = open(path, "r+b")
-        except FileNotFoundError:
-            raise Conflict() from None
-        with old:
-            try:
-                fcntl.flock(old, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise Conflict() from None
-            state = os.fstat(old.fileno())
-            try:
-                named = os.stat(path)
-            except FileNotFoundError:
-                raise Conflict() from None
-            # Someone else may have replaced the file before it was locked.
-            if not os.path.samestat(state, named) or old.read(MOST + 1) != version:
-                raise Conflict()
-            if state.st_nlink > 1:
-                raise OSError("the header file has several hard links")
-            self._write(path, header, state)
-            usage.bytes_written += len(header)
-
-    def _write(self, path: str, header: bytes, state: os.stat_result) -> None:
-        folder = os.path.dirname(path)
-        # The library removes what a killed process leaves under a name of this form.
-        temporary = os.path.join(folder, ".vaultfile-" + secrets.token_hex(8))
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        try:
-            with open(descriptor, "wb") as new:
-                fcntl.flock(new, fcntl.LOCK_EX)
-                new.write(header)
-                new.flush()
-                made = os.fstat(new.fileno())
-                if (made.st_uid, made.st_gid) != (state.st_uid, state.st_gid):
-                    os.fchown(new.fileno(), state.st_uid, state.st_gid)
-                os.fchmod(new.fileno(), state.st_mode & 0o7777)
-                os.fsync(new.fileno())
-                os.replace(temporary, path)
-                _sync(folder)
-        except BaseException:
-            if os.path.exists(temporary):
-                os.unlink(temporary)
-            raise
-
-
-def _sync(folder: str) -> None:
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 #: What a PUT would drop of an object: it is given again. Tags and permissions of single objects are not kept.

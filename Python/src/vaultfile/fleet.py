@@ -20,10 +20,10 @@ from dataclasses import asdict, dataclass, field, replace
 from types import TracebackType
 from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, TextIO, Union
 
-from ._errors import DamagedError, Error, InUseError, MissingFileError, NotVaultfileError, WrongKeyError
-from ._headers import inspect_header, rotate_header
+from ._errors import DamagedError, Error, InUseError, NotVaultfileError, WrongKeyError
+from ._headers import inspect_header, rotate_header, rotate_header_file
 from ._keys import Keys, KeysHandle, Opener, Recipients, recipients_handle
-from ._stores import Conflict, FsspecHeaders, HeaderFiles, Missing, S3Headers, Store, TooLarge, Usage
+from ._stores import MOST, Conflict, FsspecHeaders, Missing, S3Headers, Store, TooLarge, Usage
 from ._whole import inspect
 from ._whole import rotate as rotate_file
 
@@ -116,8 +116,14 @@ class Containers:
     """Containers on a local disk, by their paths. The library changes both of their header copies in place."""
 
 
+@dataclass(frozen=True)
+class HeaderFiles:
+    """Header files on a local disk, by their paths. Each is replaced by `vaultfile.rotate_header_file`."""
+
+
 def rotate(
-    names: Iterable[str], store: Union[Store, Containers], change: Change, *, tries: int = 5, log: Optional[Log] = None
+    names: Iterable[str], store: Union[Store, Containers, HeaderFiles], change: Change, *, tries: int = 5,
+    log: Optional[Log] = None
 ) -> Iterator[Result]:
     """Rotates the header files of these names, one after the other, and gives a result for each as it is done.
 
@@ -132,7 +138,10 @@ def rotate(
     for name in names:
         if log is not None and name in log.done:
             continue
-        result = _container(name, change) if isinstance(store, Containers) else _header(name, store, change, tries)
+        if isinstance(store, (Containers, HeaderFiles)):
+            result = _file(name, store, change, tries)
+        else:
+            result = _header(name, store, change, tries)
         if log is not None:
             log.write(result)
         yield result
@@ -169,7 +178,7 @@ def _header(name: str, store: Store, change: Change, tries: int) -> Result:
         except Conflict:
             if count >= tries:
                 return result(Outcome.CONFLICT, error="others wrote it at every try")
-            time.sleep(random.uniform(0, 0.02 * 2 ** min(count, 8)))
+            _wait(count)
         except Error as error:
             return result(_outcome(error), error=str(error))
         except Exception as error:
@@ -187,27 +196,51 @@ def _ids(header: bytes) -> tuple[str, ...]:
     return tuple(slot.get("id", "") for slot in inspect_header(header)["slots"])
 
 
-def _container(name: str, change: Change) -> Result:
+def _file(name: str, store: Union[Containers, HeaderFiles], change: Change, tries: int) -> Result:
+    """A file, which the library locks and replaces or changes in place."""
     before: tuple[str, ...] = ()
-    try:
-        shown = inspect(name)
-        before = next((
-            tuple(slot.get("id", "") for slot in shown[place].get("slots", ()))
-            for place in ("front", "tail") if shown.get(place, {}).get("status") == "intact"), ())
-        report = rotate_file(
-            name, change.keys, add=change.add, remove=change.remove, **change.options)  # type: ignore[arg-type]
-    except MissingFileError:
-        return Result(name, Outcome.MISSING)
-    except InUseError as error:
-        return Result(name, Outcome.CONFLICT, before, before, error=str(error))
-    except Error as error:
-        return Result(name, _outcome(error), before, before, error=str(error))
-    except ValueError as error:
-        # A name that is no path. An error of the arguments is a TypeError.
-        return Result(name, Outcome.FAILED, before, before, error=str(error))
+    read = count = 0
+    while True:
+        count += 1
+        try:
+            if isinstance(store, HeaderFiles):
+                with open(name, "rb") as file:
+                    header = file.read(MOST + 1)
+                if len(header) > MOST:
+                    return Result(name, Outcome.DAMAGED, error="it is larger than a header file can be")
+                read += len(header)
+                before = _ids(header)
+                rotated = rotate_header_file
+            else:
+                shown = inspect(name)
+                before = next((
+                    tuple(slot.get("id", "") for slot in shown[place].get("slots", ()))
+                    for place in ("front", "tail") if shown.get(place, {}).get("status") == "intact"), ())
+                rotated = rotate_file
+            report = rotated(
+                name, change.keys, add=change.add, remove=change.remove, **change.options)  # type: ignore[arg-type]
+            break
+        except (FileNotFoundError, NotADirectoryError):
+            return Result(name, Outcome.MISSING)
+        except InUseError as error:
+            if count >= tries:
+                return Result(name, Outcome.CONFLICT, before, before, count, bytes_read=read, error=str(error))
+            _wait(count)
+        except Error as error:
+            return Result(name, _outcome(error), before, before, count, bytes_read=read, error=str(error))
+        except (OSError, ValueError) as error:
+            # A name that is no path, or a file that cannot be read. An error of the arguments is a TypeError.
+            return Result(name, Outcome.FAILED, before, before, count, bytes_read=read, error=str(error))
     after = tuple(slot.get("id", "") for slot in report["header"]["slots"])
-    outcome = Outcome.ROTATED if report["newHeader"] else Outcome.CURRENT
-    return Result(name, outcome, before, after)
+    is_new = report["newHeader"]
+    written = len(header) if is_new and isinstance(store, HeaderFiles) else 0
+    return Result(
+        name, Outcome.ROTATED if is_new else Outcome.CURRENT, before, after, count, bytes_read=read,
+        bytes_written=written)
+
+
+def _wait(count: int) -> None:
+    time.sleep(random.uniform(0, 0.02 * 2 ** min(count, 8)))
 
 
 def _outcome(error: Error) -> Outcome:
