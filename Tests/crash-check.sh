@@ -41,6 +41,10 @@ perform() {
     growth) echo rotate --key-file stay --add file:new --add file:k1 --add file:k2 --remove file:old c.vault ;;
     reencrypt) echo reencrypt --key-file stay --add file:stay --add file:new --remove others c.vault ;;
     repair) echo repair --key-file stay c.vault ;;
+    header) echo rotate --key-file stay --add file:new --remove file:old c.hdr ;;
+    detach) echo detach --key-file stay --header c.hdr c.vault ;;
+    attach) echo attach --key-file stay --header c.hdr c.vault ;;
+    encrypt) echo encrypt --key-file stay --key-file old --header c.hdr -o c.vault plain ;;
     create) echo store create -S s $lock ;;
     put) echo store put -S s $lock --class complete --as new tiny ;;
     replace) echo store put -S s $lock --as a tiny ;;
@@ -58,6 +62,9 @@ perform() {
 begin() {
     case $1 in
     store-*) rm -rf s && cp -a "$1.start" s ;;
+    apart) cp apart.start c.vault && cp header.start c.hdr ;;
+    whole) cp intact.start c.vault && rm -f c.hdr ;;
+    none) rm -f c.vault c.hdr ;;
     *) cp "$1.start" c.vault ;;
     esac
 }
@@ -78,6 +85,9 @@ prepare() {
         tail -c +$((tail + 513)) intact.start; } >tail-torn.start
     { head -c -32 intact.start; head -c 32 /dev/zero; } >no-footer.start
     rm c.vault
+    # Its slots in a header file.
+    cp intact.start apart.start
+    run detach --key-file stay --header header.start apart.start
     # One slot fewer than fit in 4096 bytes.
     local many=(--key-file stay --key-file old)
     for number in $(seq 40); do
@@ -155,6 +165,51 @@ check() {
     [ $status = 77 ] || lost "$1 from $2, $3: the old key gets $status"
 }
 
+# The same for a container whose slots are in the header file c.hdr, or go there, or come from there: one of both opens it.
+opens_apart() {
+    { [ -e c.hdr ] && "$vaultfile" decrypt --key-file "$1" --header c.hdr -f -o opened c.vault >>log 2>&1; } ||
+        "$vaultfile" decrypt --key-file "$1" -f -o opened c.vault >>log 2>&1 || return
+    cmp -s plain opened
+}
+
+check_apart() {
+    local files=(.vaultfile-*) status=0
+    left=$((left + ${#files[@]}))
+    case $2 in
+    apart) if cmp -s c.vault apart.start && cmp -s c.hdr header.start; then same=$((same + 1)); fi ;;
+    whole) if cmp -s c.vault intact.start && [ ! -e c.hdr ]; then same=$((same + 1)); fi ;;
+    none) if [ ! -e c.vault ] && [ ! -e c.hdr ]; then same=$((same + 1)); fi ;;
+    esac
+    if [ "$2" = none ] && [ ! -e c.vault ]; then
+        # A header file without a container holds nothing that could be lost, and is not replaced.
+        rm -f c.hdr
+    else
+        opens_apart stay || lost "$1 from $2, $3: it does not open"
+        if [ "$1" = encrypt ]; then return; fi
+    fi
+    if [ "$1" = attach ] && [ ! -e c.hdr ]; then
+        # The work was done. Without the file there is nothing to attach.
+        cmp -s c.vault apart.start && lost "$1 from $2, $3: the header file is gone"
+    elif ! run $(perform "$1" "$2"); then
+        lost "$1 from $2, $3: the second run does not succeed: $(tail -n 1 log)"
+        return
+    fi
+    opens_apart stay || lost "$1 from $2, $3: after the second run it does not open"
+    files=(.vaultfile-*)
+    [ ${#files[@]} = 0 ] || lost "$1 from $2, $3: after the second run ${files[*]} is there"
+    rm -f "${files[@]}"
+    case $1 in
+    header)
+        opens_apart new || lost "$1 from $2, $3: the new key does not open it"
+        run decrypt --key-file old --header c.hdr -f -o opened c.vault || status=$?
+        [ $status = 77 ] || lost "$1 from $2, $3: the old key gets $status" ;;
+    attach) [ ! -e c.hdr ] || lost "$1 from $2, $3: the header file is still there" ;;
+    *)
+        run decrypt --key-file stay -f -o opened c.vault || status=$?
+        [ $status != 0 ] || lost "$1 from $2, $3: it opens without its header file" ;;
+    esac
+}
+
 # The same for a store: it has its items as before the operation or as after it.
 check_store() {
     local found files
@@ -210,6 +265,7 @@ kill_at() {
         killed=$((killed + 1))
         case $2 in
         store-*) check_store "$1" "$2" "killed at $3 $number" ;;
+        apart | whole | none) check_apart "$1" "$2" "killed at $3 $number" ;;
         *) check "$1" "$2" "killed at $3 $number" ;;
         esac
         number=$((number + 1))
@@ -217,6 +273,7 @@ kill_at() {
     [ $status = 0 ] || lost "$1 from $2: without a kill its status is $status: $(tail -n 1 log)"
 }
 
+# CRASHES, a pattern of grep, chooses some lines of the list below.
 total=0 stops=0
 for place in "${places[@]}"; do
     work=$(mktemp -d "$place/vaultfile-crash.XXXXXX")
@@ -241,7 +298,7 @@ for place in "${places[@]}"; do
             "$operation" "$start" ${#made[@]} "$killed" "$same" "$left" "$losses"
         total=$((total + losses))
         stops=$((stops + killed))
-    done <<'END'
+    done < <(grep -E "${CRASHES:-.}" <<'END'
 rotate intact
 rotate unfinished
 rotate front-torn
@@ -259,6 +316,10 @@ people x25519-old
 people xwing-old
 same x25519-new
 same xwing-new
+header apart
+detach whole
+attach apart
+encrypt none
 create store-none
 put store-items
 replace store-items
@@ -270,6 +331,7 @@ renew store-items
 unlockers store-items
 wipe store-items
 END
+    )
     cd /
     rm -rf "$work"
 done
