@@ -21,7 +21,7 @@ struct DetachingOptions: ParsableArguments {
 
     @OptionGroup(title: "Reporting") var common: CommonOptions
 
-    @Argument(help: ArgumentHelp("A container, changed where it is.", valueName: "input"))
+    @Argument(help: ArgumentHelp("A container, changed where it is.", valueName: "file"))
     var operand: PathArgument
 
     /// What the verb works with, and the options of the library.
@@ -62,11 +62,12 @@ struct Detach: Verb {
             --expect-header refuses it. A FOREIGN one, of another container, is refused (copiesDisagree), and one that \
             was made without the file key too (headerForged).
 
-            Without --header, the file gets the name INPUT.COMMITMENT.hdr beside INPUT, where every verb finds it. \
+            Without --header, the file gets the name FILE.COMMITMENT.hdr beside FILE, where every verb finds it. \
             COMMITMENT is the first 16 digits of the container's, which inspect shows. A header file of this container \
             that is there is replaced; any other file there is refused.
 
-            The header file is durable before INPUT loses its slots. After an interruption, run it again to finish. \
+            The header file is durable before FILE loses its slots. After an interruption, run it again to finish. If \
+            the two header copies of FILE contradict each other, choose one first with repair --keep. \
             Writes one line: detached or unchanged, a tab, the name, a tab, the header file.
             """)
 
@@ -143,15 +144,16 @@ struct Attach: Verb {
         name,
         abstract: "Move the slots of a header file back to its container.",
         discussion: """
-            INPUT gets the slots of the header file, whatever slots it has, and opens by itself again. Then the header \
+            FILE gets the slots of the header file, whatever slots it has, and opens by itself again. Then the header \
             file is removed. Other header files of the container, and copies of this one, are refused from then on: \
             the container has its own slots.
 
-            Without --header, the file INPUT.COMMITMENT.hdr beside INPUT is used. That of another container is refused \
-            (copiesDisagree). If INPUT has its own slots already, after an interruption, the file is removed only if all \
-            of its slots are in INPUT; else it stays (notDetached).
+            Without --header, the file FILE.COMMITMENT.hdr beside FILE is used. That of another container is refused \
+            (copiesDisagree). If FILE has its own slots already, after an interruption, the file is removed only if all \
+            of its slots are in FILE; else it stays (notDetached).
 
-            The header file is removed only when INPUT is durable. After an interruption, run it again to finish. \
+            The header file is removed only when FILE is durable. After an interruption, run it again to finish. If \
+            the two header copies of FILE contradict each other, choose one first with repair --keep. \
             Writes one line: attached or unchanged, a tab, the name.
             """)
 
