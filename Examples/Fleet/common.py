@@ -2,6 +2,7 @@
 imports it; the engine's workers need vaultfile alone."""
 
 import argparse
+import itertools
 import json
 
 from vaultfile import KeyFile, fleet
@@ -23,9 +24,21 @@ def arguments():
     return given, store, change
 
 
-def names(given):
+#: Names that a task has: few are done again after an interruption, and a task costs little beside them.
+PART = 100
+
+
+def parts(given):
+    """The inventory in lists of names, read as they are needed."""
     with open(given.inventory, encoding="utf-8") as file:
-        return file.read().splitlines()
+        names = (line.rstrip("\n") for line in file)
+        while part := list(itertools.islice(names, PART)):
+            yield part
+
+
+def window(given):
+    """How many tasks are given to an engine at once: enough that no worker waits, and not a whole inventory."""
+    return 4 * given.jobs
 
 
 def report(given, results):

@@ -1,5 +1,6 @@
 """Ray, on this machine. With the address of a cluster, ray.init() takes that."""
 
+import itertools
 import sys
 
 import ray
@@ -8,7 +9,6 @@ from vaultfile import fleet
 import common
 
 given, store, change = common.arguments()
-names = common.names(given)
 ray.init(num_cpus=given.jobs, include_dashboard=False, log_to_driver=False)
 
 
@@ -18,11 +18,13 @@ def work(part):
 
 
 def results():
-    waiting = [work.remote(names[start : start + 100]) for start in range(0, len(names), 100)]
+    parts = common.parts(given)
+    waiting = [work.remote(part) for part in itertools.islice(parts, common.window(given))]
     while waiting:
         done, waiting = ray.wait(waiting)
         for part in ray.get(done):
             yield from part
+        waiting += [work.remote(part) for part in itertools.islice(parts, len(done))]
 
 
 status = common.report(given, results())
