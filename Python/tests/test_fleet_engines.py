@@ -17,7 +17,7 @@ from s3_server import Server  # noqa: E402
 from test_fleet import header_for, ids  # noqa: E402
 
 FLEET = ROOT / "Examples/Fleet"
-COUNT = 250
+COUNT = 50
 pytestmark = pytest.mark.engines
 
 
