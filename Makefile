@@ -129,14 +129,15 @@ python: library
 	PATH="$(CURDIR)/$(WHEELS)/tools/bin:$$PATH" auditwheel show $(WHEELS)/wheel/*.whl
 
 # Tests the wheel as users install it, in an environment of its own.
-python-check: python
+python-check: python build
+	@$(call install,openjdk-17-jre-headless parallel)
 	rm -rf $(WHEELS)/user
 	$(PYTHON) -m venv $(WHEELS)/user
 	$(WHEELS)/user/bin/python -m pip install -q -r Python/requirements-tests.txt $(WHEELS)/wheel/*.whl
-	cd Python && ../$(WHEELS)/user/bin/python -m mypy && ../$(WHEELS)/user/bin/python -m pytest
+	cd Python && ../$(WHEELS)/user/bin/python -m mypy && \
+	    VAULTFILE_BINARY=$(CURDIR)/$(BINARY) ../$(WHEELS)/user/bin/python -m pytest
 
-# The programs in Examples/Fleet, each with its engine on this machine. Not in `make test-more`: it takes minutes, and the
-# engines are large.
+# The program of Ray in Examples/Fleet. `make python-check` runs those of the other engines.
 FLEET = $(WHEELS)/engines
 fleet-engines: python build
 	@$(call install,openjdk-17-jre-headless)
