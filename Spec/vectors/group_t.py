@@ -140,6 +140,8 @@ def names():
             ("length-behind-the-end", lambda b, n: [label(b, n, plain=b"\x40" + n * 63)],
              "a name of 64 bytes, of which 63 are there"),
             ("dot-dot", lambda b, n: [label(b, b"..")], "a name that is no path (PATH-1)"),
+            ("dot", lambda b, n: [label(b, b".")], "a component that is a dot (PATH-1)"),
+            ("empty-component", lambda b, n: [label(b, b"x//x")], "an empty component (PATH-1)"),
             ("not-utf-8", lambda b, n: [label(b, b"a\xff")], "a name that is not UTF-8")):
         # A reader that takes the label would refuse the item with a path, and open the one without.
         of_another, own = functools.partial(labels, n=b"x"), functools.partial(labels, n=b"b")
@@ -160,7 +162,9 @@ def names_refused():
     one_item("path-of-another-name", "no label, and the path of another name", labels=lambda b: [], path=b"b")
     one_item("path-that-is-none", "no label, and a path that breaks its form", labels=lambda b: [], path=b"a/../a")
     one = Shelf("path-that-is-none-has-the-file-name")
-    one.refuse(b"a/../a", one.box(b"a/../a", labels=lambda b: []), "storeForged").vector(
+    for name in (b"a/../a", b".", b"a/./a", b"a//a", b"/a", b"a/"):
+        one.refuse(name, one.box(name, labels=lambda b: []), "storeForged")
+    one.vector(
         "T4", tests="STORE-9 STORE-13", comment="a path that breaks its form, under the file name that it would have")
     one_item("two-labels", "the first label is that of another name", tests="STORE-11 STORE-13",
              labels=lambda b: [label(b, b"b"), label(b, b"a", nonce="second")])

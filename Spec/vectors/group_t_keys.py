@@ -28,6 +28,14 @@ def card_texts():
         refused(name, [line_, store, index, current], comment)
     refused("version-2", [title[:-1] + "2", store], "another version, whatever follows", "unsupportedVersion",
             "STORE-5")
+    refused("version-2-and-two-spaces", [title[:-1] + "2", store.replace(" ", "  ")],
+            "the version is judged before the words of other lines", "unsupportedVersion", "STORE-5")
+    refused("version-2-and-empty-line", [title[:-1] + "2", "", store], "the same with an empty line",
+            "unsupportedVersion", "STORE-5")
+    refused("version-2-and-space-behind", [title[:-1] + "2", store + " "], "the same with a space behind a line",
+            "unsupportedVersion", "STORE-5")
+    refused("version-2-and-a-word", [title[:-1] + "2 x", store], "the words of the first line are judged before",
+            tests="STORE-5")
     refused("version-01", [title[:-1] + "01", store, index, current], "not the digit 1 alone", "unsupportedVersion",
             "STORE-5")
     refused("version-of-20-digits", [title[:-1] + "9" * 20], "20 digits", "unsupportedVersion", "STORE-5")
@@ -194,6 +202,10 @@ def unlock_files():
         one = Shelf(f"{what}-unlock-file-two-slots")
         one.files[path + ".key"] = one.unlock_file(path, slots=lambda b: [b.symmetric(FOREIGN), b.symmetric()]).bytes()
         one.put(b"a").vector("T9", tests="STORE-4", comment="several things open it")
+        one = Shelf(f"{what}-unlock-file-with-comments")
+        one.files[path + ".key"] = one.unlock_file(
+            path, f"# key ID: {key_id(UNLOCK[path]).hex()}\n".encode() + line(UNLOCK[path]) + b"\n").bytes()
+        one.put(b"a").vector("T9", tests="STORE-4", comment="with a comment line, as programs write key files")
         one = Shelf(f"{what}-unlock-file-damaged-front")
         one.files[path + ".key"] = flip(one.files[path + ".key"], 100)
         one.put(b"a").vector("T9", tests="STORE-4", comment="an unlock file opens with any health")

@@ -76,6 +76,16 @@ def items():
         name = b"%d" % number
         one.add(name, one.public(name, keys=[KEYS[own]]), weakest)
     one.vector("T14", tests="STORE-13", comment="slots of two classes: the class is the weaker one")
+    one = shelf("hidden-and-a-dead-slot-of-a-class")
+    for keys, protection in ((("complete",), "complete"), (("complete", "always"), "always")):
+        name = protection.encode()
+        box = one.box(name, secrets=[], more=lambda b, keys=keys: [
+            *(flip(b.symmetric(KEYS[each]), -1) for each in keys), slot(b, PUBLIC, slot_id=hidden_id("T 3"))])
+        # When the store is locked, both have a dead slot of a known class: that of `always` is `wrongKey`.
+        result = f"{protection} 7 {hashlib.sha256(b'an item').hexdigest()} {name.hex()}"
+        one.add_file(item_file(name), box, result, True, protection != "always")
+    one.vector("T14", tests="STORE-13",
+               comment="a hidden slot opens; the class is that of a slot that opens nothing, by its ID")
     one = shelf("no-label-and-public")
     one.add(b"a", one.public(b"a", labels=lambda b: []), "unlessOpen").vector(
         "T14", tests="STORE-13", comment="no label: the path is the name")
@@ -224,6 +234,8 @@ def keybag_texts():
     refused("public-id-upper-case", [*head, own.upper().replace("PUBLIC", "public"), identity(), *three],
             "an ID in upper case")
     refused("keybag-public-after-keys", [*head, identity(), *three, own], "behind the keys", tests="STORE-5 STORE-7")
+    refused("keybag-public-between-keys", [*head, identity(), three[0], own, *three[1:]], "between keys",
+            tests="STORE-5 STORE-7")
     refused("keybag-public-before-index-id", [*head[:2], own, head[2], identity(), *three], "before the index key's ID",
             tests="STORE-5 STORE-7")
     one = Shelf("identities-between-keys", card=wide_card(), keybag=text([*head, own, three[0], identity(), *three[1:]]),
