@@ -72,10 +72,24 @@ public final class StoreGroup: Sendable {
             let shard = shard(number, of: path)
             if try exists(shard) { _ = try Keyring.open(at: shard, unlocking: KeySet(keys: [unlocker])) }
         }
-        // The first shard comes last: it makes the group.
-        for number in shards.reversed() where try !exists(shard(number, of: path)) {
-            try make(shard(number, of: path), unlocker) { change in
-                guard number == 0, let name = indexName else { return }
+        var missing: [FilePath] = []
+        for number in shards where number != 0 {
+            let shard = shard(number, of: path)
+            guard try !exists(shard), let name = shard.lastComponent else { continue }
+            if try exists(Keyring.unlockKeyPath(of: shard)) {
+                // Its making stopped between the two files.
+                try make(shard, unlocker) { _ in }
+            } else {
+                missing.append(FilePath(root: nil, [name]))
+            }
+        }
+        let folder = try FileDescriptor.folder(path.appending(shardsFolder.components))
+        defer { folder.closeQuietly() }
+        try Keyring.makeEmpty(missing, in: folder, for: unlocker)
+        // The first shard comes last: it makes the group, so all others are durable by now.
+        if shards.contains(0) {
+            try make(shard(0, of: path), unlocker) { change in
+                guard let name = indexName else { return }
                 try change.add(groupKey, named: name, created: .now, asCurrent: true)
             }
         }
@@ -86,7 +100,6 @@ public final class StoreGroup: Sendable {
         _ shard: FilePath, _ unlocker: SymmetricKey, _ body: (inout KeyringChange) throws -> Void
     ) throws {
         if try exists(Keyring.unlockKeyPath(of: shard)) {
-            // Its making stopped between the two files.
             _ = try Keyring.change(at: shard, making: true, unlocking: KeySet(keys: [unlocker]), body)
         } else {
             try Keyring.create(at: shard, for: [.key(unlocker)], body)

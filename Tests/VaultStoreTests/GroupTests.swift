@@ -302,6 +302,38 @@ import VaultTestSupport
         #expect(count > 10 && isOver)
     }
 
+    @Test("making a group syncs the folder twice for the shards but the first one, which comes last")
+    func crashesWhileMaking() throws {
+        let make = {
+            _ = try StoreGroup.create(
+                at: Self.path, unlocker: Self.unlocker, groupKey: Self.groupKey, shards: [0, 1, 2])
+        }
+        let disk = ModelDisk(DiskState())
+        try disk.during { try make() }
+        // The folders, two files for each shard, the two syncs, and those of the first shard after its files.
+        #expect(disk.syncCount == 3 + 2 * 3 + 2 + 2)
+        var (count, foundGroups) = (0, 0)
+        for moment in disk.moments {
+            for state in try #require(moment.state.afterPowerFailureOfAll()) + [moment.state.afterKill()] {
+                count += 1
+                try ModelDisk(state).during {
+                    do {
+                        try make()
+                    } catch let error as StoreError {
+                        // A group that is there has all its shards.
+                        #expect(error.code == .storeExists)
+                        foundGroups += 1
+                    }
+                    _ = try open()
+                    for number in [0, 1, 2] {
+                        _ = try Keyring.open(at: StoreGroup.shard(number, of: Self.path), unlocking: Self.keys)
+                    }
+                }
+            }
+        }
+        #expect(count > 100 && foundGroups > 1)
+    }
+
     @Test("a group whose making was stopped is finished") func making() throws {
         // The last shards are missing.
         let disk = try disk()

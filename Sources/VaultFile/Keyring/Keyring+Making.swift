@@ -103,6 +103,41 @@ extension Keyring {
         return result
     }
 
+    /// Makes several keyrings without keys in one folder. Each of their files is synced, and the folder only twice: all
+    /// unlock files are durable before the first keyring file has its name (KEYRING-12). After an error or a crash, some
+    /// of the keyrings may be there, and some unlock files alone. A `change` that may make a keyring uses these.
+    ///
+    /// - Parameters:
+    ///   - names: the names of the keyrings. None of their files exists.
+    ///   - folder: the folder.
+    ///   - unlocker: the key that unlocks each of them.
+    /// - Throws: `VaultError` with `outputExists` if one of the files exists, `outputFailed`; what making a container
+    ///   throws.
+    package static func makeEmpty(
+        _ names: [FilePath], in folder: FileDescriptor, for unlocker: SymmetricKey
+    ) throws {
+        guard !names.isEmpty else { return }
+        let keys = try UnlockKey.errors {
+            try names.map { name in
+                let key = try SymmetricKey.generate()
+                let file = try OutputFile(unlockKeyPath(of: name), inLentFolder: folder)
+                try UnlockKey.write(key, to: file, for: [.key(unlocker)])
+                try file.descriptor.synchronizeFile()
+                try file.commit(synchronize: false)
+                return key
+            }
+        }
+        try folder.synchronizeFolder()
+        let empty = try empty(isProtected: true)
+        for (name, key) in zip(names, keys) {
+            let file = try OutputFile(name, inLentFolder: folder)
+            try empty.text.withBytes { try SecretPair.keyring.write($0, to: file, for: [key]) }
+            try file.descriptor.synchronizeFile()
+            try file.commit(synchronize: false)
+        }
+        try folder.synchronizeFolder()
+    }
+
     /// Gives both files of a new keyring their names. Of several programs that make the keyring at once, the one whose
     /// unlock file gets the name makes the keyring file. After an error, neither file has its name, or both have: an
     /// unlock file alone looks like a keyring that was lost, and no keyring would be made beside it.
