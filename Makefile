@@ -47,7 +47,7 @@ fi
 .PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python \
     python-check fleet-engines fleet-check fleet-bench demo test check pages recipes test-more crash faults timing \
     mutants sanitize sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources \
-    lint docs outside examples reference bench-stores vectors man completions install uninstall dependencies clean
+    lint docs outside examples reference bench-stores bench-folders vectors man completions install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -280,6 +280,12 @@ bench-stores: build
 	@$(call install,gocryptfs securefs fscrypt strace)
 	$(PYTHON) Benchmarks/stores/run.py $(STORES)
 	$(PYTHON) Benchmarks/stores/run.py --folder /dev/shm --append $(STORES)
+
+# Folders and mounts beside tar, age, 7z, restic and gocryptfs: writes Benchmarks/FOLDERS.md. As root, to drop caches.
+# Takes half an hour and 60 GB of disk.
+bench-folders: build
+	@$(call install,age p7zip-full restic gocryptfs ripgrep)
+	$(PYTHON) Benchmarks/folders/run.py $(BINARY) $(FOLDERS)
 
 # Measures the library in one process, and compares times and allocations with the committed thresholds.
 bench-check: dependencies
