@@ -122,6 +122,26 @@ import Testing
         #expect(try box.run(words, input: piped.output, piped: true).output == box.bytes("data"))
     }
 
+    @Test("no output replaces a header file", arguments: [[], ["-f"], ["-f", "--remove-source"]])
+    func headerFilesStay(_ force: [String]) throws {
+        let box = try prepared()
+        try box.shell("mkdir sub; ln -s ../own sub/link")
+        // The header file that the run makes, by several names.
+        for name in ["own", "./own", "sub/../own", "sub/link"] {
+            let line = ["encrypt", "--key-file", "old", "--header", "own", "-o", name] + force + ["data"]
+            let outcome = try box.run(line.map { Array($0.utf8) })
+            #expect(outcome.ending != .status(0), "\(name)")
+            #expect(box.bytes("data") != nil && box.bytes("own") == nil, "\(name): \(outcome.errors)")
+        }
+        #expect(try status(box, "detach", "--key-file", "old", "--header", "h", "data.vault").0 == .status(0))
+        let header = try #require(box.bytes("h"))
+        for verb in ["decrypt", "recover"] {
+            let line = [verb, "--key-file", "old", "--header", "h", "-o", "h"] + force.prefix(1) + ["data.vault"]
+            let outcome = try box.run(line.map { Array($0.utf8) })
+            #expect(outcome.ending == .status(73) && box.bytes("h") == header, "\(verb): \(outcome.errors)")
+        }
+    }
+
     @Test func refusals() throws {
         let box = try prepared()
         let before = box.bytes("data.vault")

@@ -114,6 +114,27 @@ struct MountHarmTests {
         #expect(second.end().ending == .status(0))
     }
 
+    @Test("its end leaves another mount at the same place", arguments: [Host.sigTerm, Host.sigKill])
+    func anotherMount(_ signal: Int32) throws {
+        let box = try prepared("echo x >src/a")
+        let first = try Mounted(box, source)
+        let open = try FileDescriptor.open(box.path("view/a"), .readOnly)
+        try box.shell("fusermount3 -u -z view")
+        let second = try Mounted(box, source)
+        // The other way round: the second one is on top.
+        let third = try Mounted(box, source)
+        first.running.child.send(signal)
+        _ = first.running.end()
+        try open.close()
+        second.running.child.send(signal)
+        _ = second.running.end()
+        // The processes that unmount after a kill have had their time.
+        try box.shell("sleep 0.5")
+        #expect(try box.shell("cat view/a") == "x\n")
+        #expect(third.end().ending == .status(0))
+        try box.shell("fusermount3 -u -z view 2>/dev/null; true")
+    }
+
     @Test("if the process that unmounts is killed too, fusermount3 clears what is left") func bothKilled() throws {
         let box = try prepared("echo x >src/a")
         let mount = try Mounted(box, source)

@@ -136,7 +136,7 @@ struct MountTests {
         let end = mount.end()
         #expect(end.ending == .status(0))
         let full = "view: warning: is not empty: the mount hides what is in it\n"
-        let shut = "src: warning: none of 3 containers that were tried opens with these keys\n"
+        let shut = "src: warning: these keys do not open its first 3 containers\n"
         #expect(end.errors == "vaultfile: \(full)vaultfile: \(shut)")
         // One that opens is enough.
         try box.shell("rm view/file; echo y >src/e")

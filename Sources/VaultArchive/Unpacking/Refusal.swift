@@ -4,6 +4,8 @@ public import SystemPackage
 public enum Refusal: Error, Hashable, Sendable {
     /// Its path is absolute, has a component `..`, or is no path at all.
     case illegalPath
+    /// Its path begins with a name that extraction uses itself.
+    case reservedName
     /// Something has its name already.
     case exists
     /// A folder has its name, or a file has the name of a folder.
@@ -12,6 +14,8 @@ public enum Refusal: Error, Hashable, Sendable {
     case behindLink
     /// It is a link to this target, which leads out of the folder or cannot be followed without other links.
     case linkLeadsOut([UInt8])
+    /// It is a hard link to this name, which no member of the stream can have.
+    case linkTargetIllegal([UInt8])
     /// It is a hard link to this member, which was not extracted.
     case linkWithoutTarget([UInt8])
     /// It is a device.

@@ -110,7 +110,7 @@ public import VaultTar
         }
         let components = path.bytes.split(separator: UInt8(ascii: "/"))[...]
         // The next run would take it for what a killed run has left.
-        guard components.first?.starts(with: Workshop.prefix.utf8) != true else { throw Refusal.illegalPath }
+        guard components.first?.starts(with: Workshop.prefix.utf8) != true else { throw Refusal.reservedName }
         switch member.kind {
         case .folder: return try addFolder(member, path, components)
         case .hardLink: return try addHardLink(member, components, target)
@@ -242,7 +242,9 @@ public import VaultTar
     private func addHardLink(
         _ member: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>, _ find: (TarPath) throws -> TarEntry?
     ) throws -> String? {
-        guard let path = TarPath(trimming: member.linkTarget) else { throw Refusal.linkLeadsOut(member.linkTarget) }
+        guard let path = TarPath(trimming: member.linkTarget) else {
+            throw Refusal.linkTargetIllegal(member.linkTarget)
+        }
         try refuseExisting(components)
         defer { workshop.clear() }
         let parts = path.bytes.split(separator: UInt8(ascii: "/"))[...]

@@ -2,8 +2,8 @@ internal import SystemPackage
 internal import VaultFile
 internal import VaultSystem
 
-/// Recognises files whose loss would lose keys: key files, files of identities, and the two files of a keyring, whether this run uses them or
-/// not. No run replaces such a file, and no walk removes one.
+/// Recognises files whose loss would lose keys: key files, files of identities, header files, and the two files of a
+/// keyring, whether this run uses them or not. No run replaces such a file, and no walk removes one.
 struct KeyHolders: Sendable {
     /// The files of the user's own keyrings.
     var own: Set<FileIdentity> = []
@@ -16,6 +16,8 @@ struct KeyHolders: Sendable {
         if own.contains(FileIdentity(input.stat)) { return "belongs to a keyring" }
         if let found = try? input.withSecretPrefix(KnownFormats.keyHolder), let what = found { return what }
         guard (try? input.beginsWithMagic) == true else { return nil }
+        // Without it nobody opens its container.
+        if (try? HeaderFile(FileSource(input.descriptor))) != nil { return "is a header file" }
         return isKeyringFile(input) || isUnlockFile(input) ? "looks like a file of a keyring" : nil
     }
 

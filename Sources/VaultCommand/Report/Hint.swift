@@ -226,6 +226,7 @@ struct Hint: Hashable, Sendable {
     static let outputFolder = Hint("-o FOLDER/ takes them all")
     static let outputFolderAlso = Hint("of -o, only -o FOLDER/ goes with it")
     static let outputIntoFolder = Hint("-o FOLDER/, with the slash, writes into it")
+    static let otherHeaderName = Hint("the header file is a file of its own: give it another name")
     static let nameHeaderFile = Hint(
         "--header FILE names it; a container whose header files are all lost cannot be opened any more")
     /// For what is wrong with a header file: nothing repairs one.

@@ -181,7 +181,10 @@ struct Encrypt: Verb {
         if made != nil, let operand = operands.first {
             let destination = try? rules.destination(
                 for: InputItem(operand: operand), operand.statAsInput(takingFolders: true))
-            if case .file(let place) = destination { output = place.path.path }
+            if case .file(let place) = destination {
+                output = place.path.path
+                made?.noteContainer(place.path.path)
+            }
         }
         var status: ExitStatus?
         defer { if status != .done { made?.removeIfUseless(for: output) } }

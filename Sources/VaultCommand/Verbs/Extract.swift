@@ -223,6 +223,12 @@ extension Failure {
             self.init(
                 .cannotCreate, subject,
                 "is no path that can be extracted: it is absolute, or has an empty component, . or ..")
+        case .reservedName:
+            self.init(.cannotCreate, subject, "has a name that extract uses for its own work")
+        case .linkTargetIllegal(let target):
+            self.init(
+                .cannotCreate, subject,
+                "is a hard link to \(target.isEmpty ? "nothing" : Escaping.line(target)), which is no path of a member")
         case .exists: self.init(.cannotCreate, subject, "exists", hint: .forceReplaces)
         case .otherKind: self.init(.cannotCreate, subject, "exists, and one of the two is a folder")
         case .behindLink: self.init(.cannotCreate, subject, "a part of its path is a link, or is no folder")

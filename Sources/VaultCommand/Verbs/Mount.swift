@@ -120,9 +120,9 @@ struct Mount: Verb {
         return try source.subject.attempt(system: .noInput) {
             let view = try FolderView(try .openForReading(source.path, .folder)) { try keys.open($0) }
             // Otherwise programs would get EACCES for every file, and nobody would know why.
-            if let count = try view.refusals(atMost: Self.mostTried) {
-                console.warn(
-                    source.subject, "none of \(count.counted("container")) that were tried opens with these keys")
+            if let count = view.refusals(atMost: Self.mostTried) {
+                let first = count == 1 ? "first container" : "first \(count) containers"
+                console.warn(source.subject, "these keys do not open its \(first)")
             }
             return view
         }

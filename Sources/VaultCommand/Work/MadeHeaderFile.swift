@@ -1,6 +1,7 @@
 internal import Synchronization
 internal import SystemPackage
 internal import VaultFile
+internal import VaultSystem
 
 /// The header file of the one container that a run of encrypt makes (DET-14).
 final class MadeHeaderFile: Sendable {
@@ -8,12 +9,16 @@ final class MadeHeaderFile: Sendable {
     private let isDurable: Bool
     private let made = Mutex<HeaderFile?>(nil)
     private let isSealed = Mutex(false)
+    private let container = Mutex<FilePath?>(nil)
 
     /// - Parameter isDurable: whether it is durable before the container gets its first byte or its name.
     init(at place: PathArgument, isDurable: Bool) {
         self.place = place
         self.isDurable = isDurable
     }
+
+    /// Takes note of where the container will be.
+    func noteContainer(_ path: FilePath) { container.withLock { $0 = path } }
 
     /// Stores it under its name, where no file may be: the only header file of another container would be lost.
     func store(_ file: HeaderFile) throws {
@@ -23,6 +28,12 @@ final class MadeHeaderFile: Sendable {
             made.withLock { $0 = file }
             try output.commit(synchronize: isDurable)
         }
+        // With -f the container would replace its own header file. Now that one of them is there, all ways to write the
+        // name of the other lead to it.
+        guard let container = container.withLock({ $0 }), let there = try? container.stat(),
+            let own = try? place.path.stat(), FileIdentity(there) == FileIdentity(own)
+        else { return }
+        throw Failure.usage("--header", "names the output", hint: .otherHeaderName)
     }
 
     /// Takes note that the container is complete, in an output that may not have its name yet.

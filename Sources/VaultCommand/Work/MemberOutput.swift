@@ -13,15 +13,22 @@ struct MemberOutput {
 
     /// Writes the members at these paths.
     ///
-    /// - Returns: Nil if the container has no index of a tar stream, or cannot be opened: then the operands are
-    ///   containers.
+    /// - Returns: Nil if the container has no index of a tar stream, or cannot be opened while the operands are files:
+    ///   then these are containers.
     func write(
         _ operands: ArraySlice<PathArgument>, of first: PathArgument, _ rules: OutputRules
     ) throws -> ExitStatus? {
         _ = try rules.destination(for: InputItem(operand: first), try first.statAsInput())
         let input = try Input(first)
         defer { input.close() }
-        guard let reader = try? opening.seekableToWrite(input) else { return nil }
+        let reader: SeekableVaultReader
+        do {
+            reader = try opening.seekableToWrite(input)
+        } catch {
+            // What follows can be paths in it only, if there are no such files: to look for them would hide the error.
+            guard operands.allSatisfy({ (try? $0.path.stat()) != nil }) else { throw error }
+            return nil
+        }
         let manifest = reader.opened.manifest
         guard manifest.hasTarIndexMember else { return nil }
         console.work(on: first.subject)

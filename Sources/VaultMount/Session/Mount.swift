@@ -20,6 +20,8 @@ import VaultSystem
     private let session: OpaquePointer
     private let point: FilePath
     private let unmounter: Unmounter
+    /// The number of the mounted file system; 0 if the system does not say it.
+    private let device: UInt64
     private let state = Monitor(State())
 
     /// What the options of the mount are. `nodev` and `nosuid`: whoever made a container may have put devices and
@@ -55,6 +57,12 @@ import VaultSystem
             unsafe library.functions.session_destroy(session)
             throw .refused(FuseLibrary.takeLine())
         }
+        device = Self.device(at: point)
+        unmounter.watch(device)
+    }
+
+    private static func device(at point: FilePath) -> UInt64 {
+        unsafe point.withPlatformString { unsafe vaultfile_fuse_device($0) }
     }
 
     /// Answers requests until the view is unmounted, by this program or another one.
@@ -100,6 +108,8 @@ import VaultSystem
 
     /// Takes the mount out of the tree of files. The descriptor of the session stays open, as threads use its number.
     private func unmount() -> Bool {
+        // Somebody may have unmounted it while its files are open, and mounted something else there.
+        guard [0, device].contains(Self.device(at: point)) else { return false }
         if geteuid() == 0, unsafe point.withPlatformString({ unsafe vaultfile_fuse_detach($0) }) == 0 { return true }
         let words = ["fusermount3", "-u", "-q", "-z", "--"].map { Array($0.utf8) } + [point.bytes]
         return (try? ChildProcess(words))?.wait() ?? false

@@ -13,10 +13,15 @@ final class Unmounter: Sendable {
     private let input: FileDescriptor
     private let output: FileDescriptor
 
-    /// It waits for a line, which tells it to do nothing. At the end of this process the pipe ends without one. It blocks
-    /// no folder, and signals that end all processes of a terminal or of a service do not end it.
+    /// It reads the number of the file system that is mounted, and waits for a second line, which tells it to do nothing.
+    /// At the end of this process the pipe ends without one. It blocks no folder, and signals that end all processes of
+    /// a terminal or of a service do not end it.
+    ///
+    /// Another file system may be at the place by then. It stays. The status of a mount whose process is dead is an error.
     private static let script = """
-        trap '' HUP INT TERM; cd /; read -r line || exec fusermount3 -u -q -z -- "$1"
+        trap '' HUP INT TERM; cd /; read -r device && read -r line && exit
+        here=$(stat -c %d -- "$1" 2>/dev/null) && [ "$here" != "$device" ] && exit
+        exec fusermount3 -u -q -z -- "$1"
         """
 
     /// Starts the process, before this one has a descriptor of the mount.
@@ -42,9 +47,14 @@ final class Unmounter: Sendable {
         try? output.close()
     }
 
+    /// Says what file system is mounted, by its number. It is called once.
+    func watch(_ device: UInt64) {
+        _ = try? output.writeAll(Array("\(device)\n".utf8))
+    }
+
     /// Ends the process: there is nothing to unmount. It is called once.
     func dismiss() {
-        _ = try? output.writeAll(Array("\n".utf8))
+        _ = try? output.writeAll(Array("\n\n".utf8))
         _ = child.wait()
     }
 }

@@ -85,11 +85,10 @@ public final class FolderView: View {
     /// Tries the first containers of the folder, until one opens.
     ///
     /// - Parameter limit: how many are tried at most. Each may cost the stretching of a passphrase.
-    /// - Returns: how many were refused, if none was opened; nil if one was, or if the folder itself has none.
-    /// - Throws: what reading the folder throws.
-    public func refusals(atMost limit: Int) throws -> Int? {
+    /// - Returns: how many no key opens, if none was opened; nil if one was, or if no key was the matter.
+    public func refusals(atMost limit: Int) -> Int? {
         var names: [[UInt8]] = []
-        try list(rootNode).list(after: 0) { name, _ in
+        try? list(rootNode).list(after: 0) { name, _ in
             if name.kind != .folder { names.append(name.name) }
             return names.count < limit
         }
@@ -98,8 +97,12 @@ public final class FolderView: View {
             guard let found = try? find(name, in: rootNode) else { continue }
             defer { forget(found.id, count: 1) }
             guard found.attributes.kind == .file else { continue }
-            if (try? open(found.id)) != nil { return nil }
-            count += 1
+            do {
+                _ = try open(found.id)
+                return nil
+            } catch {
+                if errorNumber(for: error) == .permissionDenied { count += 1 }
+            }
         }
         return count == 0 ? nil : count
     }

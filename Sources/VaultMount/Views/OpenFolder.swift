@@ -139,6 +139,9 @@ final class FolderListing: OpenListing {
         var taken: UInt64 = 0
         /// A name that was read and not taken.
         var waiting: ListedName?
+        /// Why the listing ends early. A name that has no status must not be left out without an error: a program that
+        /// copies the folder would remove it from the copy.
+        var failure: (any Error)?
     }
 
     private let folder: OpenFolder
@@ -164,7 +167,9 @@ final class FolderListing: OpenListing {
                 unsafe rewinddir(state.stream)
                 state.taken = 0
                 state.waiting = nil
+                state.failure = nil
             }
+            if let failure = state.failure { throw failure }
             while let name = try exchange(&state.waiting, with: nil) ?? next(&state) {
                 if state.taken >= cookie, !body(name, state.taken + 1) {
                     state.waiting = name
@@ -187,7 +192,12 @@ final class FolderListing: OpenListing {
             let text = unsafe start.assumingMemoryBound(to: CChar.self)
             let name = unsafe [UInt8](UnsafeRawBufferPointer(start: text, count: strlen(text)))
             guard name != Array(".".utf8), name != Array("..".utf8) else { continue }
-            if let shown = try folder.shown(name, unsafe Int32(entry.pointee.d_type)) { return shown }
+            do {
+                if let shown = try folder.shown(name, unsafe Int32(entry.pointee.d_type)) { return shown }
+            } catch {
+                state.failure = error
+                throw error
+            }
         }
     }
 }
