@@ -360,6 +360,13 @@ def test_options(tmp_path, key_file):
     pin = vaultfile.verify(tmp_path / "y.vault", key_file)["header"]["pin"]
     with pytest.raises(vaultfile.UnexpectedStateError):
         fs.open(path, pin=pin)
+    with pytest.raises(TypeError, match="max_plaintext"):
+        fs.open(path, "wb", max_plaintext=10)
+    with pytest.raises(TypeError, match="compress"):
+        fs.open(path, compress=True)
+    with fs.open(str(tmp_path / "z.vault"), "wb", header=str(tmp_path / "z.hdr")) as file:
+        file.write(b"z")
+    assert fs.open(str(tmp_path / "z.vault"), header=str(tmp_path / "z.hdr")).read() == b"z"
     with pytest.raises(TypeError, match="compres"):
         fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file, compres=1)
     with pytest.raises(TypeError, match="keys"):

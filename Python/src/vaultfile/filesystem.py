@@ -116,52 +116,54 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
     ) -> Any:
         if self._keys is None:
             raise ValueError('no keys were given: fsspec.filesystem("vaultfile", keys=…), or vaultfile={"keys": …}')
-        given = {**self._options, **{name: kwargs.pop(name) for name in list(kwargs) if name in LIMITS | SEALING}}
+        if mode not in ("rb", "wb", "xb"):
+            raise NotImplementedError(f"the mode {mode!r}: containers are read, or written from the beginning")
+        allowed = LIMITS if mode == "rb" else SEALING | {"header"}
+        own = {name: kwargs.pop(name) for name in list(kwargs) if name in LIMITS | SEALING}
+        for name in own:
+            if name not in allowed:
+                raise TypeError(f"{name!r} is not an option of the mode {mode!r}")
+        options = {name: value for name, value in {**self._options, **own}.items() if name in allowed}
+        header = options.pop("header", None)
+        if header is None:
+            there = self._header_path(path)
+            header = self._header if there is None else None
+        else:
+            there = self._below(header) if isinstance(header, str) else None
         if mode == "rb":
             # A cache of fsspec below chooses its own blocks.
             if not isinstance(self.fs, CachingFileSystem):
                 kwargs.setdefault("cache_type", "readahead")
                 kwargs.update(block_size=block_size or BLOCK_SIZE, cache_options=cache_options)
-            header = given.pop("header", None)
-            if header is None:
-                there = self._header_path(path)
-                header = self._header if there is None else None
-            else:
-                there = self._below(header) if isinstance(header, str) else None
-            reading = {name: value for name, value in given.items() if name in LIMITS}
             below = self.fs.open(path, "rb", **kwargs)
             try:
                 if there is not None:
                     header = read_header(self.fs, there)
                 return SharedReader(RawReader(
-                    below, self._keys, close_source=True, name=path, header=header, **reading))
+                    below, self._keys, close_source=True, name=path, header=header, **options))
             except BaseException:
                 below.close()
                 raise
-        if mode in ("wb", "xb"):
-            writing = {name: value for name, value in given.items() if name in SEALING}
-            there = self._header_path(path)
-            if there is None and self._header is not None:
-                raise ValueError("a container is written with the path of its header file, and not with its bytes")
-            exists = self.fs.exists(path)
-            if mode == "xb" and exists:
-                raise FileExistsError(path)
-            if autocommit and isinstance(self.fs, LocalFileSystem):
-                # The library makes it durable before it has its name.
-                if self.fs.auto_mkdir:
-                    self.fs.makedirs(self.fs._parent(path), exist_ok=True)
-                # The container of another writer has another header file: it is not replaced.
-                replace = mode == "wb" and (there is None or exists)
-                return Writer(path, self._keys, replace=replace, header=there, **writing)
-            # The object appears when the container is complete. Nobody's new object is replaced, where S3 and others can
-            # see to it; a local file system has no temporary files in the mode xb.
-            header = None if there is None else HeaderBeside(self.fs, there)
-            if header is not None and not exists:
-                mode = "xb"
-            if isinstance(self.fs, LocalFileSystem):
-                mode = "wb"
-            return self._writer(path, mode, autocommit, header, kwargs, writing)
-        raise NotImplementedError(f"the mode {mode!r}: containers are read, or written from the beginning")
+        if there is None and header is not None:
+            raise ValueError("a container is written with the path of its header file, and not with its bytes")
+        exists = self.fs.exists(path)
+        if mode == "xb" and exists:
+            raise FileExistsError(path)
+        if autocommit and isinstance(self.fs, LocalFileSystem):
+            # The library makes it durable before it has its name.
+            if self.fs.auto_mkdir:
+                self.fs.makedirs(self.fs._parent(path), exist_ok=True)
+            # The container of another writer has another header file: it is not replaced.
+            replace = mode == "wb" and (there is None or exists)
+            return Writer(path, self._keys, replace=replace, header=there, **options)
+        # The object appears when the container is complete. Nobody's new object is replaced, where S3 and others can see
+        # to it; a local file system has no temporary files in the mode xb.
+        beside = None if there is None else HeaderBeside(self.fs, there)
+        if beside is not None and not exists:
+            mode = "xb"
+        if isinstance(self.fs, LocalFileSystem):
+            mode = "wb"
+        return self._writer(path, mode, autocommit, beside, kwargs, options)
 
     def _writer(
         self, path: str, mode: str, autocommit: bool, header: Any, kwargs: dict[str, Any], options: dict[str, Any]
