@@ -45,7 +45,7 @@ install = if command -v dpkg >/dev/null && ! dpkg -s $(1) >/dev/null 2>&1; then 
 fi
 
 .PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python \
-    python-check fleet-engines fleet-check fleet-bench demo test check pages recipes test-more crash faults timing \
+    python-check python-bench fleet-engines fleet-check fleet-bench demo test check pages recipes test-more crash faults timing \
     mutants sanitize sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources \
     lint docs outside examples reference bench-stores bench-folders vectors man completions install uninstall dependencies clean
 
@@ -136,6 +136,13 @@ python-check: python build
 	$(WHEELS)/user/bin/python -m pip install -q -r Python/requirements-tests.txt $(WHEELS)/wheel/*.whl
 	cd Python && ../$(WHEELS)/user/bin/python -m mypy && \
 	    VAULTFILE_BINARY=$(CURDIR)/$(BINARY) ../$(WHEELS)/user/bin/python -m pytest
+
+# Prints a table of Benchmarks/PYTHON.md. make python-bench BENCH=random
+python-bench: python
+	@test -x $(WHEELS)/user/bin/python || $(PYTHON) -m venv $(WHEELS)/user
+	$(WHEELS)/user/bin/python -m pip install -q -r Python/requirements-tests.txt pyrage cryptography
+	$(WHEELS)/user/bin/python -m pip install -q --force-reinstall --no-deps $(WHEELS)/wheel/*.whl
+	$(WHEELS)/user/bin/python Benchmarks/python/run.py $(BENCH)
 
 # The program of Ray in Examples/Fleet. `make python-check` runs those of the other engines.
 FLEET = $(WHEELS)/engines
