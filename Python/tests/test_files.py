@@ -352,6 +352,22 @@ def test_what_is_not_closed_is_told(tmp_path, key):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_fork_and_another_folder(tmp_path, key, monkeypatch):
+    """The header file is that of the process and the folder in which the file was opened."""
+    monkeypatch.chdir(tmp_path)
+    file = vaultfile.open("x.vault", "wb", keys=key, header="x.hdr")
+    file.write(b"x")
+    child = os.fork()
+    if not child:
+        file.discard()
+        os._exit(0)
+    os.waitpid(child, 0)
+    (tmp_path / "other").mkdir()
+    monkeypatch.chdir(tmp_path / "other")
+    file.close()
+    assert vaultfile.open(tmp_path / "x.vault", keys=key, header=tmp_path / "x.hdr").read() == b"x"
+
+
 def test_threads_read_at_once(path, key, plaintext):
     with vaultfile.open(path, "rb", keys=key) as file:
         failures = []

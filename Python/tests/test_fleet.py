@@ -302,6 +302,20 @@ def test_two_rotators_of_a_file(tmp_path, keys):
     assert set(ids(path.read_bytes())) == {old.id, *(key.id for key in added)}
 
 
+@pytest.mark.parametrize("kind", [fleet.HeaderFiles, fleet.Containers])
+def test_a_key_file_that_goes_is_no_missing_object(tmp_path, keys, kind):
+    old, _, change = keys
+    names = [str(tmp_path / name) for name in ("a", "b")]
+    for name in names:
+        with open(name, "wb") as file:
+            file.write(header_for(old) if kind is fleet.HeaderFiles else vaultfile.encrypt(b"x", old))
+    results = fleet.rotate(names, kind(), change)
+    assert next(results).outcome is fleet.Outcome.ROTATED
+    os.unlink(change.keys.path)
+    with pytest.raises(FileNotFoundError):
+        next(results)
+
+
 def test_a_locked_file_is_a_conflict(tmp_path, keys):
     import fcntl
 

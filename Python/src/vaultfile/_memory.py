@@ -24,6 +24,11 @@ class Handle:
         self._finalizer()
         self.value = None
 
+    def leave(self) -> None:
+        """Does not free it, now or later."""
+        self._finalizer.detach()
+        self.value = None
+
 
 def make(
     function: Callable[..., Optional[int]], free: Callable[[Optional[int]], None], *arguments: Any,

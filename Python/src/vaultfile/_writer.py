@@ -5,12 +5,11 @@ from __future__ import annotations
 import ctypes
 import io
 import os
-import sys
 import warnings
-from types import FrameType, TracebackType
+from types import TracebackType
 from typing import Any, Optional
 
-from ._errors import Error, OutputExistsError, about, check
+from ._errors import Error, OutputExistsError, about, check, invalid
 from ._headers import inspect_header
 from ._keys import Recipients, save_file, sealing_handle
 from ._library import lib
@@ -26,9 +25,8 @@ class Writer(io.BufferedIOBase):
     """A container as a binary file to write.
 
     `close` completes it. An exception in its `with` block, `discard`, and forgetting the object abandon it: a path then
-    keeps what it had before, and a file object has an incomplete container, which opens nowhere. The same holds if the
-    `with` block is that of another object, which closes this one after an exception: of ``fsspec.open``,
-    ``contextlib.closing``, or a writer of Parquet.
+    keeps what it had before, and a file object has an incomplete container, which opens nowhere. The `with` block of another
+    object that closes this one completes it, also after an exception.
     """
 
     def __init__(
@@ -44,8 +42,8 @@ class Writer(io.BufferedIOBase):
         path = path_of(target)
         #: What messages call it, if it has a name: its path.
         self.name: Any = options.pop("called", None) if path is None else os.fsdecode(path)
-        # One that is made while an exception is under way, such as a report of it, is closed to be completed.
-        self._is_of_exception = _is_under_exception()
+        # After a fork, the container and its header file are those of the parent.
+        self._process = os.getpid()
         if path is None and not callable(getattr(target, "write", None)):
             raise TypeError(f"a container is written to a path or a binary file object, not to {type(target).__name__}")
         if isinstance(target, io.TextIOBase):
@@ -70,6 +68,8 @@ class Writer(io.BufferedIOBase):
 
     def _store(self, header: Any, bytes_: bytes) -> None:
         if isinstance(header, (str, os.PathLike)):
+            # The program may work in another folder when the container is closed.
+            header = os.path.abspath(header)
             save_file(bytes_, header)
             self._header = _NewHeaderFile(header, bytes_)
         else:
@@ -112,15 +112,13 @@ class Writer(io.BufferedIOBase):
     def close(self) -> None:
         if self.closed:
             return
-        if not self._is_of_exception and _is_under_exception():
-            self.discard()
-            return
         try:
             if self._open:
                 self._send()
                 self._open = False
                 if self._header is not None and not self._header.is_ours():
-                    raise OutputExistsError(f"{self._header.path} is not the header file of this container any more")
+                    raise invalid(
+                        f"{self._header.path} is not the header file of this container any more", "outputExists")
                 # From here on the container may have its name, even if the call fails: the header file stays.
                 header, self._header = self._header, None
                 try:
@@ -138,6 +136,12 @@ class Writer(io.BufferedIOBase):
     def discard(self) -> None:
         """Abandons the container. No file appears, and a header file at a path is removed."""
         if self.closed:
+            return
+        if os.getpid() != self._process:
+            self._open = False
+            if self._sink is not None:
+                self._sink.leave()
+            super().close()
             return
         self._release()
         header, self._header = self._header, None
@@ -169,7 +173,7 @@ class Writer(io.BufferedIOBase):
     def __del__(self) -> None:
         # IOBase would close it, and so give an incomplete container its name.
         if not self.closed:
-            was_open = getattr(self, "_open", False)
+            was_open = getattr(self, "_open", False) and os.getpid() == self._process
             self.discard()
             if was_open:
                 warnings.warn(
@@ -221,26 +225,6 @@ class _NewHeaderFile:
             return False
 
 
-def _is_under_exception() -> bool:
-    """Whether a `with` block ends with an exception: some caller is `__exit__`, and has one as an argument."""
-    frame: Optional[FrameType] = sys._getframe(1)
-    while frame is not None:
-        code = frame.f_code
-        if code.co_name in ("__exit__", "__aexit__"):
-            count = code.co_argcount + bool(code.co_flags & _HAS_ARGUMENTS)
-            names = code.co_varnames[: count + code.co_kwonlyargcount]
-            for name in names:
-                given = frame.f_locals.get(name)
-                if any(isinstance(item, BaseException) for item in (given if isinstance(given, tuple) else (given,))):
-                    return True
-        frame = frame.f_back
-    return False
-
-
-#: inspect.CO_VARARGS.
-_HAS_ARGUMENTS = 4
-
-
 def write_all(file: Any, bytes_: memoryview) -> None:
     """An unbuffered file can take less than it was given."""
     while len(bytes_):
@@ -261,6 +245,12 @@ def _made(function: str, free: Any, is_detached: bool, *arguments: Any) -> tuple
 
 
 class _Sink:
+    _handle: Handle
+
+    def leave(self) -> None:
+        """Frees nothing, in a process that has it by a fork."""
+        self._handle.leave()
+
     def write(self, buffer: Any) -> None:
         raise NotImplementedError
 

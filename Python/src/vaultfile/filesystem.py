@@ -7,9 +7,12 @@ in an object store by ranges, and nothing of its plaintext reaches a disk.
 from __future__ import annotations
 
 import io
+import sys
+from types import FrameType
 from typing import Any, Optional
 
 import fsspec  # type: ignore[import-untyped]
+from fsspec.core import OpenFile  # type: ignore[import-untyped]
 from fsspec.implementations.cached import CachingFileSystem  # type: ignore[import-untyped]
 from fsspec.implementations.chained import ChainedFileSystem  # type: ignore[import-untyped]
 from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
@@ -155,7 +158,7 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
                 self.fs.makedirs(self.fs._parent(path), exist_ok=True)
             # The container of another writer has another header file: it is not replaced.
             replace = mode == "wb" and (there is None or exists)
-            return Writer(path, self._keys, replace=replace, header=there, **options)
+            return LocalWriter(path, self._keys, replace=replace, header=there, **options)
         # The object appears when the container is complete. Nobody's new object is replaced, where S3 and others can see
         # to it; a local file system has no temporary files in the mode xb.
         beside = None if there is None else HeaderBeside(self.fs, there)
@@ -269,14 +272,16 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         if self._suffix is None:
             self.fs.rm_file(path)
             return
+        header = HeaderBeside(self.fs, path + self._suffix)
+        has_header = header.find()
         try:
             self.fs.rm_file(path)
         except FileNotFoundError:
             # An earlier removal may have been interrupted.
-            if not self.fs.exists(path + self._suffix):
+            if not has_header:
                 raise
-        if self.fs.exists(path + self._suffix):
-            self.fs.rm_file(path + self._suffix)
+        # Meanwhile someone may have written a new container with a header file of its own, which stays.
+        header.discard()
 
     def _rm(self, path: str) -> None:
         self.rm_file(path)
@@ -403,7 +408,27 @@ def _abandon(below: Any) -> None:
         below.closed = True
 
 
-class FileWriter(Writer):
+class LocalWriter(Writer):
+    """A container in a local file system."""
+
+    def close(self) -> None:
+        """Completes it. `with fsspec.open(…)` closes its file also after an exception: then it is abandoned."""
+        if _is_left_by_exception(sys._getframe(1)):
+            self.discard()
+        else:
+            super().close()
+
+
+def _is_left_by_exception(caller: Optional[FrameType]) -> bool:
+    """Whether the caller is fsspec's own file, whose `with` block ends with an exception."""
+    if caller is None or caller.f_code is not OpenFile.close.__code__ or caller.f_back is None:
+        return False
+    leaving = caller.f_back
+    return leaving.f_code is OpenFile.__exit__.__code__ and any(
+        isinstance(item, BaseException) for item in leaving.f_locals.get("args", ()))
+
+
+class FileWriter(LocalWriter):
     """A container that appears in the file system below when it is complete."""
 
     def __init__(
@@ -413,6 +438,8 @@ class FileWriter(Writer):
         self._below = below
         self._autocommit = autocommit
         self._complete = False
+        #: It has its name, or never gets it.
+        self._is_given_up = False
         self._beside = header
         try:
             super().__init__(below, keys, called=path, **options)
@@ -430,7 +457,8 @@ class FileWriter(Writer):
 
     def commit(self) -> None:
         """Gives the object its name."""
-        if self._complete:
+        if self._complete and not self._is_given_up:
+            self._is_given_up = True
             beside, self._beside = self._beside, None
             if beside is not None and not beside.is_ours():
                 _abandon(self._below)
@@ -454,7 +482,7 @@ class FileWriter(Writer):
 
     def discard(self) -> None:
         super().discard()
-        if self._complete and self._beside is not None:
+        if self._complete and not self._is_given_up:
             # A transaction of fsspec that is given up.
-            self._complete = False
+            self._is_given_up = True
             self._abandoned()

@@ -180,6 +180,7 @@ def _header(name: str, store: Store, change: Change, tries: int) -> Result:
                 return result(Outcome.CONFLICT, error="others wrote it at every try")
             _wait(count)
         except Error as error:
+            _raise_of_keys(error, None)
             return result(_outcome(error), error=str(error))
         except Exception as error:
             if isinstance(error, TypeError):
@@ -220,13 +221,15 @@ def _file(name: str, store: Union[Containers, HeaderFiles], change: Change, trie
             report = rotated(
                 name, change.keys, add=change.add, remove=change.remove, **change.options)  # type: ignore[arg-type]
             break
-        except (FileNotFoundError, NotADirectoryError):
+        except (FileNotFoundError, NotADirectoryError) as error:
+            _raise_of_keys(error, name)
             return Result(name, Outcome.MISSING)
         except InUseError as error:
             if count >= tries:
                 return Result(name, Outcome.CONFLICT, before, before, count, bytes_read=read, error=str(error))
             _wait(count)
         except Error as error:
+            _raise_of_keys(error, name)
             return Result(name, _outcome(error), before, before, count, bytes_read=read, error=str(error))
         except (OSError, ValueError) as error:
             # A name that is no path, or a file that cannot be read. An error of the arguments is a TypeError.
@@ -237,6 +240,12 @@ def _file(name: str, store: Union[Containers, HeaderFiles], change: Change, trie
     return Result(
         name, Outcome.ROTATED if is_new else Outcome.CURRENT, before, after, count, bytes_read=read,
         bytes_written=written)
+
+
+def _raise_of_keys(error: BaseException, name: Optional[str]) -> None:
+    """Raises the error of another file than that of this name: of a key file. It is not the object that is missing."""
+    if isinstance(error, OSError) and error.filename not in (None, name):
+        raise error
 
 
 def _wait(count: int) -> None:
