@@ -118,7 +118,7 @@ def test_whole_files(tmp_path, key, plaintext):
     vaultfile.encrypt_file(tmp_path / "x", tmp_path / "x.vault", key)
     with pytest.raises(FileExistsError):
         vaultfile.encrypt_file(tmp_path / "x", tmp_path / "x.vault", key)
-    vaultfile.encrypt_file(tmp_path / "x", tmp_path / "x.vault", key, replace=True, jobs=2)
+    vaultfile.encrypt_file(tmp_path / "x", tmp_path / "x.vault", key, replace=True)
     vaultfile.decrypt_file(tmp_path / "x.vault", tmp_path / "y", key)
     assert (tmp_path / "y").read_bytes() == plaintext
     with pytest.raises(vaultfile.WrongKeyError):
