@@ -170,6 +170,38 @@ def test_two_writers_of_one_name(beside, key_file):
     assert fs.cat(path) == b"rotated"
 
 
+@pytest.mark.parametrize("lost", ["put_object", "complete_multipart_upload"])
+def test_a_write_whose_answer_is_lost(s3, key_file, monkeypatch, lost):
+    """The client repeats it, and the store refuses the repetition. The container keeps its header file."""
+    s3fs = pytest.importorskip("s3fs")
+    below = fsspec.filesystem("s3", **s3)
+    fs = fsspec.filesystem("vaultfile", fs=below, keys=key_file, header_suffix=".hdr")
+    call, repeated = s3fs.S3File._call_s3, []
+
+    def twice(file, method, *arguments, **options):
+        done = call(file, method, *arguments, **options)
+        if method == lost and options.get("IfNoneMatch"):
+            repeated.append(method)
+            # moto no longer knows the upload; S3 looks at the condition first.
+            below.call_s3("put_object", Bucket="bucket", Key=options["Key"], Body=b"", IfNoneMatch="*")
+        return done
+
+    monkeypatch.setattr(s3fs.S3File, "_call_s3", twice)
+    path = f"bucket/lost/{lost}.vault"
+    with fs.open(path, "wb") as file:
+        file.write(b"written")
+    assert repeated == [lost]
+    assert fs.cat(path) == b"written"
+    # A container of someone else is still no success.
+    late = f"bucket/late {lost}/x.vault"
+    with pytest.raises(FileExistsError):
+        with fs.open(late, "wb") as file:
+            file.write(b"late")
+            below.pipe_file(late, vaultfile.encrypt(b"other", key_file))
+    assert _names(below, f"bucket/late {lost}") == ["x.vault"]
+    assert fsspec.filesystem("vaultfile", fs=below, keys=key_file).cat(late) == b"other"
+
+
 def test_an_abandoned_container_takes_its_header_file_along(beside):
     fs, below, folder = beside
     path = f"{folder}/x.vault"

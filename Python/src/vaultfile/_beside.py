@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._errors import Error
+from ._errors import Error, NotVaultfileError
 from ._headers import inspect_header
 from ._options import HEADER_MOST
+from ._whole import inspect
 
 
 def read_header(fs: Any, path: str) -> bytes:
@@ -57,6 +58,17 @@ class HeaderBeside:
             return True
         except (FileNotFoundError, Error):
             return False
+
+    def fits(self, path: str) -> bool:
+        """Whether the container there is the one that was begun with it. If it cannot be read, nobody knows, and the
+        error goes on."""
+        self._fs.invalidate_cache(path)
+        try:
+            with self._fs.open(path, "rb") as file:
+                found = inspect(file)
+        except NotVaultfileError:
+            return False
+        return self._id in (found[copy].get("fileID") for copy in ("front", "tail") if found[copy])
 
     def update(self, header: bytes) -> None:
         """A newer header file of the same container."""

@@ -436,6 +436,7 @@ class FileWriter(LocalWriter):
         header: Optional[HeaderBeside]
     ) -> None:
         self._below = below
+        self._path = path
         self._autocommit = autocommit
         self._complete = False
         #: It has its name, or never gets it.
@@ -467,10 +468,13 @@ class FileWriter(LocalWriter):
             try:
                 self._below.commit()
             except FileExistsError:
-                # It was refused: another writer was faster.
-                if beside is not None:
+                # It was refused: another writer was faster; or the answer to the first try was lost, and the client has
+                # repeated it. Then this header file is the only way into the container.
+                if beside is None:
+                    raise
+                if not beside.fits(self._path):
                     beside.discard()
-                raise
+                    raise
 
     def _abandoned(self) -> None:
         try:
