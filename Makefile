@@ -305,7 +305,7 @@ bench-check: dependencies
 TIME = 60
 TARGET = header open seek manifest packing keyfile keyring command recover rotate roundtrip differential inspect \
     keyringfiles pathlist decrypt passphrase recipients identities stanzas plugin tarstream \
-    tarindex library storetexts
+    tarindex extract library storetexts
 FUZZ = .build/fuzz
 FUZZ_BUILD = $(SWIFT) build --configuration release --product Fuzzer
 

@@ -159,8 +159,8 @@ let fuzzing = Context.environment["VAULTFILE_FUZZ"] ?? ""
 let instrumentation = fuzzing == "tests" ? [] : fuzzing.split(separator: " ").map(String.init)
 if !fuzzing.isEmpty {
     var fuzzed: [Target.Dependency] = [
-        "VaultCommand", "VaultFile", "VaultStore", "VaultStream", "VaultFormat", "VaultTar", "VaultCrypto",
-        "VaultTestSupport", arguments, system,
+        "VaultCommand", "VaultArchive", "VaultMount", "VaultFile", "VaultStore", "VaultStream", "VaultFormat",
+        "VaultTar", "VaultCrypto", "VaultSystem", "VaultTestSupport", "CPlatform", arguments, system,
     ]
     #if compiler(>=6.3)
     fuzzed.append("VaultC")

@@ -164,6 +164,7 @@ def inputs(fields: dict[str, Any], container: bytes) -> Iterator[tuple[str, byte
     if fields.get("operation") == "make-tar-index":
         if len(container) < 1 << 16:
             yield "tarstream", container
+            yield "extract", container
             if value := make_index(lambda offset, length: container[offset:offset + length]):
                 yield "tarindex", value
         return

@@ -56,6 +56,6 @@ enum FuzzTargets {
         RoundTripTarget.self, DifferentialTarget.self, InspectTarget.self, KeyringFilesTarget.self,
         PathListTarget.self, DecryptTarget.self, PassphraseTarget.self, RecipientsTarget.self,
         IdentitiesTarget.self, StanzaTarget.self, PluginTarget.self,
-        TarStreamTarget.self, TarIndexTarget.self, LibraryTarget.self, StoreTextsTarget.self,
+        TarStreamTarget.self, TarIndexTarget.self, ExtractTarget.self, LibraryTarget.self, StoreTextsTarget.self,
     ]
 }

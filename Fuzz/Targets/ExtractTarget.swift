@@ -1,0 +1,253 @@
+import CPlatform
+import FoundationEssentials
+import SystemPackage
+import VaultArchive
+import VaultFile
+import VaultFormat
+import VaultMount
+import VaultSystem
+import VaultTar
+import VaultTestSupport
+
+/// A tar stream in a container: what its maker can do to whoever lists, extracts or mounts it. Nothing beside the folder
+/// changes, and each file has the bytes of its own member.
+enum ExtractTarget: FuzzTarget {
+    static let name = "extract"
+
+    /// A stream can name a member again and again, each time as a file of its own.
+    private static let mostBytes = 1 << 16
+    private static let mostMembers = 64
+    /// What is deeper cannot be removed by its path.
+    private static let longestPath = 1000
+
+    static func run(_ input: [UInt8]) throws {
+        let stream = [UInt8](input.prefix(mostBytes))
+        let folder = try TemporaryFolder()
+        var options = SealOptions(chunk: .minimum)
+        options.tarIndex = true
+        try folder.write(sealed(stream, options: options), to: "container")
+        let container = try OpenContainer(
+            FileDescriptor.open(folder["container"], .readOnly), cache: PlaintextCache(limit: 1 << 20)
+        ) { try SeekableVaultReader($0, with: .key(testKey(1))) }
+        let members = try list(stream, container)
+        try look(members, stream, container)
+        try extract(stream, container, folder, chosenBy: input.count)
+    }
+
+    /// The stream of a container.
+    private static func window(_ container: OpenContainer) -> StreamWindow {
+        StreamWindow(length: container.reader.length) { try container.reader.bytes($0) }
+    }
+
+    /// Lists the members.
+    ///
+    /// - Returns: the last one with each path; nil if the container shows no whole tar stream.
+    private static func list(_ stream: [UInt8], _ container: OpenContainer) throws -> [TarPath: TarEntry]? {
+        let index = container.reader.opened.manifest.tarIndex
+        let source = window(container).source
+        var (members, paths, hasEnded): ([TarPath: TarEntry], [TarPath], Bool) = ([:], [], true)
+        do {
+            try MemberWalk(source, index: index) { _ in false }.all { step in
+                guard case .member(let entry) = step else { throw Broken("an index differs from its own stream") }
+                guard let path = entry.path else { return true }
+                members[path] = entry
+                if paths.count < mostMembers { paths.append(path) }
+                return true
+            }
+        } catch is NotTar {
+            hasEnded = false
+        }
+        guard hasEnded, let index else { return hasEnded ? members : nil }
+        for path in paths.prefix(8) {
+            try require(
+                try below(path, source, index) == below(path, source, nil),
+                "an index finds other members below a path than the stream has")
+        }
+        return members
+    }
+
+    private static func below(_ path: TarPath, _ source: TarSource, _ index: TarIndex?) throws -> [TarEntry] {
+        var found: [TarEntry] = []
+        try MemberWalk(source, index: index) { _ in false }.members(at: path) { step in
+            if case .member(let entry) = step { found.append(entry) }
+            return true
+        }
+        return found
+    }
+
+    /// Looks at the members as a mount does.
+    private static func look(
+        _ members: [TarPath: TarEntry]?, _ stream: [UInt8], _ container: OpenContainer
+    ) throws {
+        let view: TarView
+        do {
+            view = try TarView(container, modified: Timestamp(seconds: 1))
+        } catch is NotTar {
+            return try require(members == nil, "a mount refuses a stream that ls lists")
+        }
+        guard let members else { throw Broken("a mount shows a stream that ls refuses") }
+        for (path, entry) in members.prefix(mostMembers) {
+            var node = rootNode
+            let isFound = path.bytes.split(separator: UInt8(ascii: "/")).allSatisfy { name in
+                guard let found = try? view.find([UInt8](name), in: node) else { return false }
+                node = found.id
+                return true
+            }
+            guard isFound else { continue }
+            _ = try? view.target(of: node)
+            try? view.list(node).list(after: 0) { _, _ in true }
+            guard let content = try? view.open(node) else { continue }
+            var bytes: [UInt8] = []
+            try unsafe content.read(at: 0, count: mostBytes) { unsafe bytes = [UInt8]($0) }
+            try require(bytes == own(entry, stream), "a mount gives a file other bytes than its member has")
+        }
+    }
+
+    /// The content of a member; nil if the stream does not have all of it.
+    private static func own(_ entry: TarEntry, _ stream: [UInt8]) -> [UInt8]? {
+        guard entry.contentOffset <= stream.count,
+            entry.contentLength <= UInt64(stream.count) - entry.contentOffset
+        else { return nil }
+        return [UInt8](stream[Int(entry.contentOffset)...].prefix(Int(entry.contentLength)))
+    }
+
+    // MARK: Extraction
+
+    /// Extracts the members into a folder that already has a file, and links that lead out of it.
+    private static func extract(
+        _ stream: [UInt8], _ container: OpenContainer, _ folder: TemporaryFolder, chosenBy number: Int
+    ) throws {
+        var options = Unpacker.Options()
+        options.replaces = number & 1 != 0
+        options.makesAllLinks = number & 2 != 0
+        options.preserves = number & 4 != 0
+        try folder.write(Array("beside".utf8), to: "beside")
+        try folder.makeFolder("in")
+        try folder.write(Array("old".utf8), to: "in/old")
+        try folder.makeLink("in/out", to: "..")
+        try folder.makeLink("in/b", to: "../beside")
+        let before = try Beside(folder)
+        let (chosen, inside) = (options, folder["in"])
+        try onThreadWithOwnFolder { try extract(stream, container, into: inside, chosen) }
+        try require(try Beside(folder) == before, "something beside the folder was changed")
+        if !chosen.replaces {
+            try require(try folder.read("in/old") == Array("old".utf8), "a file was replaced that was to stay")
+        }
+        makeRemovable(inside)
+    }
+
+    private static func extract(
+        _ stream: [UInt8], _ container: OpenContainer, into inside: FilePath, _ options: Unpacker.Options
+    ) throws {
+        let window = window(container)
+        let root = try FileDescriptor.open(inside, .readOnly)
+        defer { try? root.close() }
+        let unpacker = try Unpacker(into: root, options) { try window.bytes(at: $0, count: $1) }
+        var count = 0
+        do {
+            try window.source.forEachEntry { entry in
+                guard entry.name.count <= longestPath else { return true }
+                do {
+                    _ = try unpacker.add(entry) { try? window.source.find($0, index: nil) }
+                    if let path = entry.path { try check(entry, at: inside.appending(path.description), stream) }
+                } catch is Refusal {
+                } catch is ArchiveError {
+                }
+                count += 1
+                return count < mostMembers
+            }
+        } catch is NotTar {
+        }
+        _ = unpacker.finish()
+    }
+
+    /// Whether a file that was just extracted has the bytes of its member.
+    private static func check(_ entry: TarEntry, at path: FilePath, _ stream: [UInt8]) throws {
+        // The path as text is that of another file if its bytes are not UTF-8.
+        guard entry.kind == .file, !entry.isSparse, String(validating: entry.path?.bytes ?? [], as: UTF8.self) != nil
+        else { return }
+        let file: FileDescriptor
+        do {
+            file = try FileDescriptor.open(path, .readOnly, options: .noFollow)
+        } catch Errno.permissionDenied {
+            return
+        }
+        let bytes: [UInt8] = try file.closeAfter {
+            try [UInt8](unsafeUninitializedCapacity: mostBytes + 1) { buffer, count in
+                count = try unsafe file.read(into: UnsafeMutableRawBufferPointer(buffer))
+            }
+        }
+        try require(bytes == own(entry, stream), "a file has other bytes than its member")
+    }
+
+    /// What is beside the folder.
+    private struct Beside: Equatable {
+        let names: [String]
+        let bytes: [UInt8]
+        let modified: Timestamp?
+        let permissions: FilePermissions
+        let links: Int
+
+        init(_ folder: TemporaryFolder) throws {
+            names = try folder.names
+            bytes = try folder.read("beside")
+            modified = try folder.modified("beside")
+            let stat = try folder["beside"].stat()
+            (permissions, links) = (stat.permissions, stat.linkCount)
+        }
+    }
+
+    /// Runs `body` on a thread with a working folder of its own: an unpacker changes it, and other tests start programs
+    /// in that of the process.
+    private static func onThreadWithOwnFolder(_ body: @escaping @Sendable () throws -> Void) throws {
+        let result = Monitor<Result<Void, any Error>?>(nil)
+        try Thread.start {
+            let old = FileManager.default.currentDirectoryPath
+            #if os(Linux)
+            // Glibc's module does not have it: it is none of POSIX.
+            if let call = unsafe dlsym(nil, "unshare") {
+                let unshare = unsafe unsafeBitCast(call, to: (@convention(c) (CInt) -> CInt).self)
+                let cloneOfFolder: CInt = 0x200
+                _ = unshare(cloneOfFolder)
+            }
+            #endif
+            let found = Result { try body() }
+            // Where that is not allowed, the folder is that of the process.
+            _ = FileManager.default.changeCurrentDirectoryPath(old)
+            result.withLock { $0 = found }
+        }
+        try result.wait { $0 }.get()
+    }
+
+    /// Gives folders modes that let their owner remove them.
+    private static func makeRemovable(_ folder: FilePath) {
+        _ = unsafe folder.withPlatformString { unsafe chmod($0, 0o700) }
+        for name in (try? FileManager.default.contentsOfDirectory(atPath: folder.string)) ?? [] {
+            let path = folder.appending(name)
+            guard let stat = try? Stat(path, flags: .symlinkNoFollow), stat.type == .directory else { continue }
+            makeRemovable(path)
+        }
+    }
+
+    // MARK: Mutation
+
+    /// Most changes of a header make its checksum wrong, and what is behind it is not read any more. So most times the
+    /// checksums are made right again.
+    static func mutate(_ input: [UInt8], _ random: inout SeededRandom, change: ByteChange, limit: Int) -> [UInt8] {
+        var bytes = change(input, limit)
+        guard !Int.random(in: 0..<8, using: &random).isMultiple(of: 8) else { return bytes }
+        var start = 0
+        while start + 512 <= bytes.count, bytes[start..<start + 512].contains(where: { $0 != 0 }) {
+            let sums = start + 148..<start + 156
+            bytes.replaceSubrange(sums, with: repeatElement(0x20, count: 8))
+            let sum = bytes[start..<start + 512].reduce(0) { $0 + Int($1) }
+            let digits = String(sum, radix: 8)
+            let text = String(repeating: "0", count: max(0, 6 - digits.count)) + digits + "\u{0} "
+            bytes.replaceSubrange(sums, with: text.utf8)
+            let size = bytes[start + 124..<start + 135].prefix { (0x30...0x37).contains($0) }
+                .reduce(0) { $0 << 3 | Int($1 & 7) }
+            start += 512 + (size + 511) / 512 * 512
+        }
+        return bytes
+    }
+}
