@@ -118,6 +118,16 @@ import VaultTestSupport
         #expect(cat.ending == .status(65), "\(cat.errors)")
     }
 
+    @Test(
+        "what libarchive sees otherwise than the list is refused: a file x/, holes of Solaris",
+        arguments: ["f('x/', b'content')", "f('x', b'A' * 512 + b'B' * 512, pax={'SUN.holesdata': ' 0 512 1024 '})"])
+    func contradictions(_ member: String) throws {
+        let box = try prepared("f('a'); \(member); f('z')")
+        let outcome = try extract(box, "h.vault")
+        #expect(outcome.ending == .status(65) && outcome.errors.contains("vaultfile: x: "), "\(outcome.errors)")
+        #expect(try FolderTests.shell(box, "ls -A out") == "a\nz\n")
+    }
+
     @Test("a path is extracted once however often it is named; a//b is a/b") func repeatedPaths() throws {
         let box = try prepared("d('a'); f('a/b'); f('c')")
         let outcome = try extract(box, "h.vault", "a//b", "a/b", "a", "./a/./b", "c", "c/")
@@ -252,6 +262,25 @@ import VaultTestSupport
         // Members beside the damage cost nothing of it.
         #expect(try extract(box, "-f", "h.vault", "f00", "f59").ending == .status(0))
         #expect(try extract(box, "-f", "h.vault", lost[1]).ending == .status(65))
+    }
+
+    @Test("after damage a folder that is named gives what is left of it, as without a name") func damagedFolder() throws
+    {
+        let box = try prepared("for i in range(60): f('d/f%02d' % i, b'x' * 20000)\nf('e')")
+        var bytes = try #require(box.bytes("h.vault"))
+        bytes[bytes.count / 2] ^= 1
+        try box.write(Array("h.vault".utf8), bytes)
+        let whole = try extract(box, "h.vault")
+        let left = try FolderTests.shell(box, "cd out && find . -type f | sort; rm -rf d e")
+        #expect(whole.ending == .status(65) && left.contains("./d/f59\n") && left.contains("./e\n"))
+        let named = try extract(box, "h.vault", "d")
+        #expect(named.ending == .status(65) && named.errors.contains("is lost"), "\(named.errors)")
+        #expect(!named.errors.contains("vaultfile: d: is lost"), "\(named.errors)")
+        #expect(try FolderTests.shell(box, "cd out && find . -type f | sort") == left.replacing("./e\n", with: ""))
+        let list = try box.run("ls", "-l", "--key-file", "key", "h.vault", "d")
+        #expect(list.ending == .status(65) && list.text.contains("  d/f59\n") && list.text.contains("  d/f00\n"))
+        // The last member before it is damaged: the one that is named is not.
+        #expect(try extract(box, "-f", "h.vault", "e").ending == .status(0))
     }
 
     @Test("the stream wins over the index") func mismatch() throws {

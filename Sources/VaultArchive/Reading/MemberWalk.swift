@@ -77,13 +77,22 @@ public struct MemberWalk {
 
     /// Passes over a gap.
     ///
+    /// - Parameter path: the members at it and below it are looked for, in a sorted stream; nil for all.
     /// - Returns: the place of the next member that can be read; nil if there is none, or `body` wants no more.
     private func pass(
-        from place: UInt64, _ ahead: inout IndexCursor?, _ error: any Error, _ body: (Step) throws -> Bool
+        from place: UInt64, _ ahead: inout IndexCursor?, at path: TarPath? = nil, _ error: any Error,
+        _ body: (Step) throws -> Bool
     ) throws -> UInt64? {
         let start = place * 512
+        // What an index of all members does not have below a path is not in the gap either.
+        var isConcerned = path == nil || index?.stepExponent != 0
         ahead?.drop(before: place)
         while let next = ahead?.next {
+            let isBelow = path.map(next.path.isBelow(orEqualTo:)) ?? true
+            if let path, !isBelow, next.path > path {
+                if isConcerned { _ = try body(.gap(Gap(error: error, start: start, end: next.place * 512))) }
+                return nil
+            }
             var isReadable = false
             if next.place > place {
                 do {
@@ -93,18 +102,21 @@ public struct MemberWalk {
                 }
             }
             if isReadable {
-                let isWanted = try body(.gap(Gap(error: error, start: start, end: next.place * 512)))
-                return isWanted ? next.place : nil
+                let gap = Gap(error: error, start: start, end: next.place * 512)
+                return try !isConcerned || body(.gap(gap)) ? next.place : nil
             }
-            guard try body(.lost(next.path)) else { return nil }
+            if isBelow {
+                isConcerned = true
+                guard try body(.lost(next.path)) else { return nil }
+            }
             ahead?.drop(before: next.place + 1)
         }
-        _ = try body(.gap(Gap(error: error, start: start, end: nil)))
+        if isConcerned { _ = try body(.gap(Gap(error: error, start: start, end: nil))) }
         return nil
     }
 
     /// Passes the members with a path, and those below it, to `body`. With a sorted index it reads the headers of these
-    /// and a few before them; without one, every header.
+    /// and a few before them; without one, every header. It passes gaps only where members at the path may be lost.
     ///
     /// - Throws: `VaultError` with `indexMismatch` if the index does not fit the stream: before anything was passed if
     ///   the member that the index names is another one; what `all` throws.
@@ -117,19 +129,35 @@ public struct MemberWalk {
             }
         }
         let before = index.neighbours(of: path).before
-        if let before { _ = try source.entry(at: before) }
+        var place = before?.place ?? 0
         var last: TarPath?
-        do {
-            try source.forEachEntry(from: before?.place ?? 0) { entry in
-                // The order does not count a path that is not legal.
-                guard let found = entry.path else { return true }
-                if let last, found < last { throw Self.mismatch }
-                last = found
-                if found.isBelow(orEqualTo: path) { return try body(.member(entry)) }
-                return found < path
+        while true {
+            let entry: TarEntry?
+            do {
+                if let before, before.place == place {
+                    entry = try source.entry(at: before)
+                } else {
+                    entry = try source.entry(at: place)
+                }
+            } catch is NotTar {
+                throw Self.mismatch
+            } catch  where isDamage(error) {
+                var ahead: IndexCursor? = IndexCursor(index)
+                guard let next = try pass(from: place, &ahead, at: path, error, body) else { return }
+                place = next
+                continue
             }
-        } catch is NotTar {
-            throw Self.mismatch
+            guard let entry else { return }
+            place = entry.nextPlace
+            // The order does not count a path that is not legal.
+            guard let found = entry.path else { continue }
+            if let last, found < last { throw Self.mismatch }
+            last = found
+            if found.isBelow(orEqualTo: path) {
+                guard try body(.member(entry)) else { return }
+            } else if found > path {
+                return
+            }
         }
     }
 

@@ -33,9 +33,18 @@ internal import VaultTar
         guard status == ARCHIVE_OK, unsafe calls.archive_read_next_header2(archive, entry) >= ARCHIVE_WARN else {
             throw trouble("has wrong headers")
         }
-        // The two parsers must see one file: otherwise the list that a person reads would not be what they get.
+        // The two parsers must see one file: otherwise the list that a person reads would not be what they get. libarchive
+        // takes a file whose name ends with / for a folder, and the content would be lost without a word.
+        let type = FileType(archived: UInt32(unsafe calls.archive_entry_filetype(entry)))
+        guard (type == .directory) == (member.kind == .folder) else {
+            throw ArchiveError(malformed: "has headers that contradict each other")
+        }
         if member.kind == .file, unsafe UInt64(max(0, calls.archive_entry_size(entry))) != member.fileLength {
             throw ArchiveError(malformed: "has headers that contradict each other")
+        }
+        // It knows more maps of holes than the formats in the Spec. A mount and cat would give other bytes (TAR-11).
+        guard unsafe member.isSparse || calls.archive_entry_sparse_reset(entry) == 0 else {
+            throw ArchiveError(malformed: "has a map of holes of an unknown form")
         }
         guard promised <= member.contentLength else { throw Self.tooShort }
     }

@@ -74,7 +74,10 @@ struct TarContainer: Sendable {
             var isFound = false
             do {
                 try walk.members(at: path) { step in
-                    guard case .member(let entry) = step else { return true }
+                    guard case .member(let entry) = step else {
+                        tell(step, &visit, &missing)
+                        return true
+                    }
                     isFound = true
                     if let found = entry.path, !missing.isEmpty {
                         missing = missing.filter { !found.isBelow(orEqualTo: $0) }
@@ -90,10 +93,6 @@ struct TarContainer: Sendable {
                 try visitStream(rest, &visit, body)
                 visit.missing += paths.filter(missing.contains)
                 return visit
-            } catch  where Self.isDamage(error) {
-                report(lost: path, because: error)
-                visit.lost += 1
-                missing = missing.filter { !$0.isBelow(orEqualTo: path) }
             }
         }
         visit.missing += paths.filter(missing.contains)
@@ -112,26 +111,34 @@ struct TarContainer: Sendable {
                     missing = missing.filter { !path.isBelow(orEqualTo: $0) }
                     try body(entry)
                 }
-            case .lost(let path):
-                guard paths.isEmpty || path.isBelow(anyOf: paths) else { return true }
-                missing = missing.filter { !path.isBelow(orEqualTo: $0) }
-                found.lost += 1
-                console.say(Failure(.damaged, .path(path.bytes), "is lost"))
-            case .gap(let gap):
-                found.hasGaps = true
-                var failure = Failure(gap.error, about: subject)
-                let place = gap.end.map { "to byte \($0)" } ?? "on"
-                failure.reason +=
-                    ": the tar stream cannot be read from byte \(gap.start) \(place); members there are lost, also "
-                    + "those that were not named"
-                console.say(failure)
-            case .indexDiffers:
-                console.warn(subject, "its index differs from its tar stream; this goes by the stream")
+            case .lost(let path) where !paths.isEmpty && !path.isBelow(anyOf: paths): break
+            case .lost, .gap, .indexDiffers: tell(step, &found, &missing)
             }
             return true
         }
         found.missing += paths.filter(missing.contains)
         visit = found
+    }
+
+    /// Reports what a walk finds beside members.
+    private func tell(_ step: MemberWalk.Step, _ visit: inout Visit, _ missing: inout Set<TarPath>) {
+        switch step {
+        case .member: break
+        case .lost(let path):
+            missing = missing.filter { !path.isBelow(orEqualTo: $0) }
+            visit.lost += 1
+            console.say(Failure(.damaged, .path(path.bytes), "is lost"))
+        case .gap(let gap):
+            visit.hasGaps = true
+            var failure = Failure(gap.error, about: subject)
+            let place = gap.end.map { "to byte \($0)" } ?? "on"
+            failure.reason +=
+                ": the tar stream cannot be read from byte \(gap.start) \(place); members there are lost, also "
+                + "those that were not named"
+            console.say(failure)
+        case .indexDiffers:
+            console.warn(subject, "its index differs from its tar stream; this goes by the stream")
+        }
     }
 
     /// Reports that a member is lost.
