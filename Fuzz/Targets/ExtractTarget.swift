@@ -9,6 +9,10 @@ import VaultSystem
 import VaultTar
 import VaultTestSupport
 
+#if canImport(Glibc)
+import Glibc
+#endif
+
 /// A tar stream in a container: what its maker can do to whoever lists, extracts or mounts it. Nothing beside the folder
 /// changes, and each file has the bytes of its own member.
 enum ExtractTarget: FuzzTarget {
@@ -173,7 +177,7 @@ enum ExtractTarget: FuzzTarget {
             return
         }
         let bytes: [UInt8] = try file.closeAfter {
-            try [UInt8](unsafeUninitializedCapacity: mostBytes + 1) { buffer, count in
+            try unsafe [UInt8](unsafeUninitializedCapacity: mostBytes + 1) { buffer, count in
                 count = try unsafe file.read(into: UnsafeMutableRawBufferPointer(buffer))
             }
         }
@@ -203,7 +207,7 @@ enum ExtractTarget: FuzzTarget {
         let result = Monitor<Result<Void, any Error>?>(nil)
         try Thread.start {
             let old = FileManager.default.currentDirectoryPath
-            #if os(Linux)
+            #if canImport(Glibc)
             // Glibc's module does not have it: it is none of POSIX.
             if let call = unsafe dlsym(nil, "unshare") {
                 let unshare = unsafe unsafeBitCast(call, to: (@convention(c) (CInt) -> CInt).self)
