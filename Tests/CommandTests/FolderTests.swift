@@ -241,6 +241,8 @@ import VaultFile
         #expect(outcome.ending == .status(66), "\(outcome.errors)")
         #expect(outcome.errors.contains("its path has more than 4096 bytes"))
         #expect(outcome.errors.contains("paths too long to extract"))
+        // To encrypt the same paths once more would change nothing.
+        #expect(outcome.errors.hasSuffix("or shorten the paths, and encrypt it again\n"))
         #expect(try box.run("ls", "--key-file", "key", "t.tar.vault").ending == .status(0))
     }
 

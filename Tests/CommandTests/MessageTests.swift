@@ -194,9 +194,9 @@ import Testing
         let verified = try run("verify", on: cut, in: box)
         #expect(verified.errors.contains("bytes 4096..<8192 of the contents are lost"))
         #expect(verified.errors.contains("nothing is left after byte 12288 of the contents"))
-        #expect(verified.errors.hasSuffix("hint: vaultfile recover saves the parts that are intact\n"))
+        #expect(verified.errors.hasSuffix("hint: vaultfile recover saves the parts that are left and intact\n"))
         let refused = try run("repair", on: cut, in: box)
-        #expect(refused.errors.hasSuffix("hint: vaultfile recover saves the parts that are intact\n"))
+        #expect(refused.errors.hasSuffix("hint: vaultfile recover saves the parts that are left and intact\n"))
         #expect(!(try run("recover", on: cut, in: box).errors.contains("vaultfile recover")))
     }
 

@@ -38,12 +38,18 @@ struct Hint: Hashable, Sendable {
 
     /// The advice as it fits what the message is about: standard input can be neither repaired nor recovered.
     func fitting(_ subject: Failure.Subject) -> Hint {
-        if case .path(let name) = subject, self == .recover, name.suffix(10) == Array(".tar.vault".utf8)[...] {
-            return .extractIntact
+        if case .path(let name) = subject, name.suffix(10) == Array(".tar.vault".utf8)[...] {
+            switch self {
+            case .recover: return .extractIntact
+            // extract goes by the manifest, which is at the end.
+            case .recoverCut: return .recoverFolder
+            case .truncated: return .truncatedFolder
+            case .repairEnd: return .repairEndOfFolder
+            default: break
+            }
         }
-        guard case .standardInput = subject, [.repairEnd, .truncated, .searchHeader, .recover].contains(self) else {
-            return self
-        }
+        let ofFiles = [Hint.repairEnd, .truncated, .searchHeader, .recover, .recoverCut]
+        guard case .standardInput = subject, ofFiles.contains(self) else { return self }
         return .saveInput
     }
 
@@ -81,7 +87,7 @@ struct Hint: Hashable, Sendable {
         switch code {
         case .truncated where verb == .repair, .footerDamaged where verb == .repair,
             .paddingNotZero where verb == .repair, .trailingData where verb == .repair:
-            recover
+            recoverCut
         case .headerDetached where verb == .rotate:
             Hint("give the header file itself: vaultfile rotate HEADER-FILE changes its keys")
         case .notDetached where verb == .attach:
@@ -134,12 +140,21 @@ struct Hint: Hashable, Sendable {
 
     // MARK: Containers
 
-    private static let repairEnd =
-        Hint("vaultfile repair mends the end if the contents are intact; if not, \(recover.text)")
+    private static let repairEnd = Hint("\(repairOr)\(recover.text)")
+    private static let repairEndOfFolder = Hint("\(repairOr)\(recoverFolder.text)")
+    private static let repairOr = "vaultfile repair mends the end if the contents are intact; if not, "
     static let recover = Hint("vaultfile recover saves the parts that are intact")
+    /// For a container whose end is lost with a part of its contents.
+    static let recoverCut = Hint("vaultfile recover saves the parts that are left and intact")
+    private static let recoverFolder = Hint(
+        "vaultfile recover -o SAVED.tar saves the parts that are intact, and tar -x -f SAVED.tar takes the files out of "
+            + "them")
     static let extractIntact = Hint(
         "vaultfile extract -C FOLDER takes out the intact files and names the lost ones; \(recover.text)")
-    private static let truncated = Hint("the end is missing: get a complete copy; otherwise \(repairEnd.text)")
+    /// No repair: it would say the same.
+    private static let truncated = Hint("\(completeOr)\(recoverCut.text)")
+    private static let truncatedFolder = Hint("\(completeOr)\(recoverFolder.text)")
+    private static let completeOr = "the end is missing: get a complete copy; otherwise "
     private static let saveInput =
         Hint("if it should be whole, look for an error of what writes it; repair and recover need a file")
     private static let searchHeader =
@@ -260,6 +275,8 @@ struct Hint: Hashable, Sendable {
         "install libarchive: on Debian the package libarchive13, or libarchive13t64 in newer releases")
     static let updateFiles = Hint("--recursive makes a container of each file in it, and --update goes with that")
     static let packAgain = Hint("if that matters, encrypt it again while no program writes to it")
+    static let shortenPaths =
+        Hint("a tar program extracts all paths after decrypt; or shorten the paths, and encrypt it again")
     static let listContainers = Hint("-d shows the containers themselves")
     static let noPatterns = Hint("patterns are not used: name the folder, which stands for all that is in it")
     static let listMembers = Hint("vaultfile ls shows the paths of the members")

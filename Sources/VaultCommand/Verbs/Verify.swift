@@ -137,7 +137,7 @@ struct Verify: Verb {
             } onProgress: {
                 progress.update($0)
             }
-            failure.hint = result.isComplete ? .repairEndOnly : .recover
+            failure.hint = result.isComplete ? .repairEndOnly : .recoverCut
             if result.manifest == nil {
                 failure.reason += "; nothing is left after byte \(result.length) of the contents"
             }

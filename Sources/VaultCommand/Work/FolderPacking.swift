@@ -32,7 +32,7 @@ struct FolderPacking: Sendable {
             return Failure(
                 missing > 0 || tooLong > 0 ? .noInput : .inUse, subject,
                 "the container is complete but for \(parts.joined(separator: ", "))",
-                hint: .packAgain)
+                hint: missing == 0 && changed == 0 ? .shortenPaths : .packAgain)
         }
     }
 
