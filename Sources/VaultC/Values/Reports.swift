@@ -79,7 +79,7 @@ extension JSON {
             ("modifiedSeconds", metadata.modified.map { .number($0.seconds) }),
             ("modifiedNanoseconds", metadata.modified.map { .number($0.nanoseconds) }),
             ("mode", metadata.permissions.map { .text("0" + octal($0)) }),
-            ("tarIndex", .flag(manifest.tarIndex != nil)),
+            ("tarIndex", .flag(manifest.hasTarIndexMember)),
         ])
     }
 

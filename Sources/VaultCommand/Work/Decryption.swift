@@ -32,7 +32,7 @@ extension Opening {
         var result = Conversion.Result(
             permissions: metadata.permissions.map { FilePermissions(rawValue: CInterop.Mode($0)) } ?? .privateToOwner,
             modified: metadata.modified, length: opened.manifest.plaintextLength, health: opened.health)
-        result.hasTarIndex = opened.manifest.tarIndex != nil
+        result.hasTarIndex = opened.manifest.hasTarIndexMember
         return result
     }
 }
