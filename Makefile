@@ -232,7 +232,7 @@ examples: build
 	Tests/tokens.sh $(BINARY) $(CLIENTS)/debug/Tokens $(EXAMPLES)
 	$(SWIFT) test --package-path Examples/Server $(IN_CLIENTS)
 
-# Kills the command at each of its system calls. Slow; needs strace.
+# Kills the command at each of its system calls. Slow; needs strace. ONLY=store limits it to the operations on stores.
 crash: build
 	Tests/crash-check.sh $(BINARY)
 

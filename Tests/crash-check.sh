@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Kills the command at each of its system calls. After each kill, the container must open with the right contents, or the
-# store must have its items as before or as afterwards, and a second run must finish the work. Prints a line for each operation and start: how many kinds of calls it makes, how
-# often it was killed, how often the container was unchanged then, how many files remained beside it. faults/run.py
-# tests calls that fail.
-# Usage: crash-check.sh VAULTFILE [FOLDER]...
+# store must have its items as before or as afterwards, and a second run must finish the work. Prints a line for each
+# operation and start: how many kinds of calls it makes, how often it was killed, how often the container was unchanged
+# then, how many files remained beside it. faults/run.py tests calls that fail.
+# Usage: [ONLY=PATTERN] crash-check.sh VAULTFILE [FOLDER]...
+# ONLY limits it to the operations and starts that match, such as ONLY=store or ONLY='put store'.
 # Each FOLDER is on a file system to test; the default is the folder for temporary files, and /dev/shm. Needs strace.
 set -euo pipefail
 vaultfile=$(realpath "$1")
@@ -284,6 +285,7 @@ for place in "${places[@]}"; do
     printf '%s (%s)\n' "$place" "$(df --output=fstype . | tail -n 1)"
     printf '    %-10s %-12s %7s %7s %10s %7s %5s\n' operation from calls killed unchanged beside lost
     while read -r operation start; do
+        [[ "$operation $start" =~ ${ONLY:-.} ]] || continue
         killed=0 same=0 left=0 losses=0
         cp plain contents
         if [ "$start" = tiny ]; then cp plain plain.all && cp tiny plain; fi
