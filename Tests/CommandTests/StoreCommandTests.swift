@@ -4,11 +4,6 @@ import VaultFile
 
 @testable import VaultCommand
 
-extension Host {
-    /// Whether the kernel keeps keys for this process.
-    fileprivate static let keepsKeys = (try? Keyring.lock(at: FilePath("/none"))) != nil
-}
-
 /// A folder with the store `s`, which the key file `me` unlocks and the key file `dev` opens.
 struct StoreBox {
     let box: Sandbox
@@ -326,61 +321,6 @@ struct StoreBox {
         }
     }
 
-    @Test("what unlocks a store changes") func unlockers() throws {
-        let store = try StoreBox()
-        try store.box.makeKey("second")
-        try store.put("x", "complete", "text")
-        func opens(_ key: String) throws -> Bool {
-            let got = try store.run("get", ["--unlock", "file:\(key)", "x"])
-            #expect(got.ending == .status(got.text == "text" ? 0 : 77))
-            return got.text == "text"
-        }
-        let added = try store.run("passphrase", ["--unlock", "file:me", "--add", "file:second"])
-        #expect(added.ending == .status(0) && added.text.hasSuffix(" unlocks it\n"), "\(added.errors)")
-        #expect(try opens("second") && opens("me"))
-        let wrong = try store.run("passphrase", ["--unlock", "file:dev", "--add", "file:dev"])
-        #expect(wrong.ending == .status(77) && wrong.errors.contains("does not unlock the store"))
-        let removed = try store.run("passphrase", ["--unlock", "file:second", "--remove", "file:me"])
-        #expect(removed.text.contains(" no longer unlocks it\n"), "\(removed.errors)")
-        #expect(try opens("second") && !opens("me"))
-        #expect(try store.run("passphrase", ["--unlock", "file:second", "--remove", "others"]).ending != .status(0))
-        #expect(try opens("second"))
-    }
-
-    @Test("a passphrase is asked for, again if it is wrong, and replaced") func passphrase() throws {
-        let box = try Sandbox()
-        try box.makeKey("dev")
-        let device = ["-S", "s", "--device-key", "file:dev"]
-        func start(_ words: [String], _ terminal: PseudoTerminal) throws -> Sandbox.Running {
-            try box.start((["store"] + words).map { Array($0.utf8) }, terminal: terminal)
-        }
-        let terminal = try PseudoTerminal()
-        let making = try start(["create", "--unlock", "passphrase"] + device, terminal)
-        _ = try terminal.expect("New passphrase for the store: ")
-        try terminal.type("one\n")
-        _ = try terminal.expect("Repeat it: ")
-        try terminal.type("one\n")
-        #expect(making.end().ending == .status(0))
-        let changing = try start(["passphrase", "-S", "s"], terminal)
-        _ = try terminal.expect("Passphrase for the store: ")
-        try terminal.type("wrong\n")
-        _ = try terminal.expect("Wrong passphrase.")
-        _ = try terminal.expect("Passphrase for the store: ")
-        try terminal.type("one\n")
-        _ = try terminal.expect("New passphrase for the store: ")
-        try terminal.type("two\n")
-        _ = try terminal.expect("Repeat it: ")
-        try terminal.type("two\n")
-        #expect(changing.end().ending == .status(0))
-        try box.write("two", "two\n", mode: .ownerReadWrite)
-        try box.write("one", "one\n", mode: .ownerReadWrite)
-        for (file, status) in [("two", Int32(0)), ("one", 77)] {
-            let listed = try box.run(
-                (["store", "list", "--unlock", "passphrase-file:\(file)"] + device).map { Array($0.utf8) })
-            #expect(listed.ending == .status(status), "\(listed.errors)")
-        }
-    }
-
     @Test("every line of --json follows the schema") func json() throws {
         let store = try StoreBox()
         try store.putAll()
@@ -445,80 +385,5 @@ struct StoreBox {
         #expect(try store.run("list").text == "n0\nn1\nn2\nn3\nn4\nn5\none\n")
         for number in 0..<6 { #expect(try store.run("get", ["n\(number)"]).text == "n\(number)") }
         #expect(try store.run("check").ending == .status(0))
-    }
-}
-
-/// `store unlock` and `store lock` with the kernel's own keys.
-@Suite(.enabled(if: Host.keepsKeys, "the system keeps no keys for this process")) struct StoreUnlockTests {
-    private func readable(_ store: StoreBox) throws -> [String] {
-        try ["always", "after-first-unlock", "complete"].filter { name in
-            let got = try store.run("get", [name])
-            #expect(got.ending == .status(got.text == "contents" ? 0 : 79), "\(got.errors)")
-            return got.text == "contents"
-        }
-    }
-
-    @Test("no command needs --unlock until the lock; --seal ends the rest") func unlockOnce() throws {
-        let store = try StoreBox()
-        try store.putAll()
-        #expect(try readable(store) == ["always"])
-        let unlocked = try store.run("unlock", ["--unlock", "file:me", "--for", "1h"])
-        #expect(unlocked.text == "s: is unlocked for 1 hour\n", "\(unlocked.errors)")
-        #expect(try readable(store).count == 3)
-        #expect(try store.run("put", ["--class", "unless-open", "--as", "rec"], input: "x").ending == .status(0))
-        #expect(try store.run("get", ["rec"]).text == "x", "the system keeps the keys of this class, too")
-        #expect(try store.run("list").errors.isEmpty)
-        #expect(try store.run("status").text.hasPrefix("s: is unlocked, 4 items\n"))
-        #expect(try store.run("put", ["--class", "complete", "a"]).ending == .status(0))
-        #expect(try store.run("lock").text == "s: is locked\n")
-        #expect(try readable(store) == ["always", "after-first-unlock"])
-        let complete = try store.run("get", ["complete"])
-        #expect(complete.errors.contains("the class complete is locked"))
-        #expect(try store.run("status").text.hasPrefix("s: is locked, 5 items\n"))
-        #expect(try store.run("lock").text == "s: was locked already; --seal also locks after-first-unlock\n")
-        #expect(try store.run("lock", ["--seal"]).text == "s: is sealed\n")
-        #expect(try readable(store) == ["always"])
-    }
-
-    @Test("the class complete ends with its time") func timeOut() throws {
-        let store = try StoreBox()
-        try store.putAll()
-        #expect(try store.run("unlock", ["--unlock", "file:me", "--for", "1s"]).ending == .status(0))
-        Host.pause(milliseconds: 2500)
-        #expect(try readable(store) == ["always", "after-first-unlock"])
-        #expect(try store.run("unlock", ["--unlock", "file:me", "--for", "25h"]).ending == .status(64))
-        try store.run("lock", ["--seal"])
-    }
-
-    @Test("passphrase and wipe end it") func ended() throws {
-        let store = try StoreBox()
-        try store.putAll()
-        try store.run("unlock", ["--unlock", "file:me"])
-        try store.box.makeKey("second")
-        try store.run("passphrase", ["--unlock", "file:me", "--add", "file:second"])
-        #expect(try readable(store) == ["always"])
-        try store.run("unlock", ["--unlock", "file:me"])
-        let id = try #require(
-            store.run("status", ["--json"]).text.split(separator: "\"").map(String.init).first { $0.count == 32 })
-        // The flag i says that a key has ended, and only its memory is not free yet.
-        func isKept() throws -> Bool {
-            try Sandbox.shell("grep -v '^[0-9a-f]* [^ ]*i ' /proc/keys", []).contains("vaultfile:\(id):")
-        }
-        #expect(try isKept())
-        let wiped = try store.box.run(
-            ["store", "wipe", "--yes"].map { Array($0.utf8) }, environment: StoreBox.environment)
-        #expect(wiped.ending == .status(0), "without the device key: \(wiped.errors)")
-        #expect(try !isKept())
-    }
-
-    @Test("without a passphrase and a terminal, unlock says what to do; JSON says until when") func refusals() throws {
-        let store = try StoreBox()
-        let unnamed = try store.run("unlock")
-        #expect(unnamed.ending == .status(78) && unnamed.errors.contains("hint: --unlock names what unlocks the store"))
-        let wrong = try store.run("unlock", ["--unlock", "file:dev"])
-        #expect(wrong.ending == .status(77))
-        let unlocked = try store.run("unlock", ["--unlock", "file:me", "--json"])
-        #expect(unlocked.text.contains("\"unlockedUntil\":\"20"))
-        #expect(try store.run("lock", ["--seal", "--json"]).text.contains("\"wasUnlocked\":true"))
     }
 }
