@@ -19,7 +19,11 @@ extension StoreGroup {
         // What an erasure that was interrupted has left.
         for place in lines.erased { try Self.finishErasure(place) }
         let device = try lines.device ?? addLine(lines.now)
-        let made = Result { try VaultStore.create(at: lines.now.store, device: device, unlockers: unlockers) }
+        let made = Result {
+            try VaultStore.create(
+                at: lines.now.store, device: device, unlockers: unlockers, unlessOpen: UnlessOpenKeys.defaultKind,
+                keepingOwner: true)
+        }
         // Another program may have erased the account, and seen no store to wipe. Then nobody has the key of this one.
         let keyring = try Keyring.open(at: lines.now.shard, unlocking: keys)
         guard keyring.entries.contains(where: { $0.name == lines.now.name && $0.isKey }) else {

@@ -64,31 +64,31 @@ public final class StoreGroup: Sendable {
         guard try root.names({ !own.contains(Array($0)) }).isEmpty else {
             throw StoreError(.storeExists, "the folder is not empty")
         }
-        try root.makeFolder(storesFolder)
-        try root.makeFolder(shardsFolder)
+        try root.makeFolder(storesFolder, keepingOwner: true)
+        try root.makeFolder(shardsFolder, keepingOwner: true)
         guard try !exists(shard(0, of: path)) else { throw StoreError(.storeExists, "there is a group already") }
         // With another key, some accounts would get lines that this key does not open.
         for number in 1..<shardCount {
             let shard = shard(number, of: path)
             if try exists(shard) { _ = try Keyring.open(at: shard, unlocking: KeySet(keys: [unlocker])) }
         }
+        let folder = try FileDescriptor.folder(path.appending(shardsFolder.components))
+        defer { folder.closeQuietly() }
         var missing: [FilePath] = []
         for number in shards where number != 0 {
             let shard = shard(number, of: path)
             guard try !exists(shard), let name = shard.lastComponent else { continue }
             if try exists(Keyring.unlockKeyPath(of: shard)) {
                 // Its making stopped between the two files.
-                try make(shard, unlocker) { _ in }
+                try make(shard, in: folder, unlocker) { _ in }
             } else {
                 missing.append(FilePath(root: nil, [name]))
             }
         }
-        let folder = try FileDescriptor.folder(path.appending(shardsFolder.components))
-        defer { folder.closeQuietly() }
         try Keyring.makeEmpty(missing, in: folder, for: unlocker)
         // The first shard comes last: it makes the group, so all others are durable by now.
         if shards.contains(0) {
-            try make(shard(0, of: path), unlocker) { change in
+            try make(shard(0, of: path), in: folder, unlocker) { change in
                 guard let name = indexName else { return }
                 try change.add(groupKey, named: name, created: .now, asCurrent: true)
             }
@@ -97,12 +97,19 @@ public final class StoreGroup: Sendable {
     }
 
     private static func make(
-        _ shard: FilePath, _ unlocker: SymmetricKey, _ body: (inout KeyringChange) throws -> Void
+        _ shard: FilePath, in folder: FileDescriptor, _ unlocker: SymmetricKey,
+        _ body: (inout KeyringChange) throws -> Void
     ) throws {
         if try exists(Keyring.unlockKeyPath(of: shard)) {
             _ = try Keyring.change(at: shard, making: true, unlocking: KeySet(keys: [unlocker]), body)
         } else {
             try Keyring.create(at: shard, for: [.key(unlocker)], body)
+        }
+        for file in [shard, Keyring.unlockKeyPath(of: shard)] {
+            guard let name = file.lastComponent else { continue }
+            let made = try FileDescriptor.toUpdate(FilePath(root: nil, [name]), in: folder)
+            defer { made.closeQuietly() }
+            try made.takeOwner(of: folder)
         }
     }
 

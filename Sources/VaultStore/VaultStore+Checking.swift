@@ -31,6 +31,8 @@ extension VaultStore {
         public internal(set) var foreign: [String] = []
         /// The files of items that were moved to `lost/`, with their names there.
         public internal(set) var moved: [(file: String, place: String)] = []
+        /// The files of items that should have been moved, encrypted again or mended, and why they were not.
+        public internal(set) var failed: [(file: String, error: any Error)] = []
         /// The paths, in the folder of the store, of unfinished files that killed programs have left, and that were
         /// removed.
         public internal(set) var removed: [String] = []
@@ -60,27 +62,51 @@ extension VaultStore {
     /// label and those that are not settled again, and removes the unfinished files of killed programs. It deletes no
     /// item, and an item that no key opens stays where it is. An item that has slots of others is not encrypted again.
     ///
-    /// - Returns: what was found and done.
+    /// - Returns: what was found and done. What fails for one item keeps no other from its repair.
     /// - Throws: what `check` throws; `VaultError` with `outputFailed`, `inUse`.
     public func repair() throws -> Findings {
         var findings = try check()
         for (file, error) in findings.damaged {
             guard (error as? StoreError)?.code == .storeForged else { continue }
-            let place = try moveIfForged(FilePath(file))
-            if let place { findings.moved.append((file, place.string)) }
+            try attempt(file, &findings) { findings in
+                let place = try moveIfForged(FilePath(file))
+                if let place { findings.moved.append((file, place.string)) }
+            }
         }
         let (unlabelled, unsettled) = (Set(findings.unlabelled), Set(findings.unsettled))
-        for name in unlabelled.union(unsettled).subtracting(findings.foreign).sorted() where try renew(name) {
-            if unlabelled.contains(name) { findings.labelled.append(name) }
-            if unsettled.contains(name) { findings.settled.append(name) }
+        let unhealthy = Set(findings.unhealthy.map(\.file))
+        for name in unlabelled.union(unsettled).subtracting(findings.foreign).sorted() {
+            let file = try fileName(of: name)
+            try attempt(file, &findings) { findings in
+                guard try renew(name) else { return }
+                if unlabelled.contains(name) { findings.labelled.append(name) }
+                if unsettled.contains(name) { findings.settled.append(name) }
+                // Its new container has two equal copies.
+                if unhealthy.contains(file) { findings.mended.append(file) }
+            }
         }
-        for (file, health) in findings.unhealthy where health != .copiesConflict {
-            if try mend(FilePath(file)) { findings.mended.append(file) }
+        let renewed = Set(findings.mended)
+        for (file, health) in findings.unhealthy where health != .copiesConflict && !renewed.contains(file) {
+            try attempt(file, &findings) { findings in
+                if try mend(FilePath(file)) { findings.mended.append(file) }
+            }
         }
         findings.removed = try folder.withLock {
             try removeLeftovers()
         }
         return findings
+    }
+
+    /// Repairs one item. An error is one of this item, unless it would come back with each other one.
+    private func attempt(_ file: String, _ findings: inout Findings, _ body: (inout Findings) throws -> Void) throws {
+        do {
+            try body(&findings)
+        } catch {
+            let endsAll: [StoreError.Code] = [.gone, .keysChanged]
+            if (error as? StoreError).map({ endsAll.contains($0.code) }) == true { throw error }
+            if (error as? VaultError)?.code == .cancelled { throw error }
+            findings.failed.append((file, error))
+        }
     }
 
     /// Removes what killed programs have left in the three folders. One of these files may be a whole copy of an item that
@@ -217,7 +243,7 @@ extension VaultStore {
     ///
     /// - Parameter check: called before the old name is removed. If it throws, the item keeps both names.
     private func moveToLost(_ file: FilePath, if check: () throws -> Void) throws -> FilePath {
-        try folder.root.makeFolder(StoreFolder.lostFolder)
+        try folder.root.makeFolder(StoreFolder.lostFolder, keepingOwner: true)
         let lost = try FileDescriptor.folder(StoreFolder.lostFolder, in: folder.root)
         defer { lost.closeQuietly() }
         var number = 0

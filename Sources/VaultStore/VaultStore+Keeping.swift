@@ -3,6 +3,7 @@ public import SystemPackage
 public import VaultFile
 public import VaultFormat
 public import VaultStream
+import VaultSystem
 
 /// What commands of one user need, which each open the store anew.
 extension VaultStore {
@@ -132,13 +133,44 @@ extension VaultStore {
     /// Drops what the system keeps for this user of the keybag as it is now. It needs no key: the digests of the files
     /// show what belongs to them. Where the system keeps nothing, nothing is to be dropped.
     ///
-    /// - Parameter path: of the keybag.
+    /// If that fails in a wipe, the digests are written into the file `gone`: a wipe overwrites the keybag all the same, and the
+    /// next one could not tell any more what is kept of it.
+    ///
+    /// - Parameters:
+    ///   - path: of the keybag.
+    ///   - root: the folder of a store that is wiped, with a file `gone`; nil for no wipe.
     /// - Throws: `VaultError` with `inputFailed`, `outputFailed`, `keyringMalformed`, `memoryUnavailable`.
-    static func endKept(ofKeybag path: FilePath) throws(VaultError) {
+    static func endKept(ofKeybag path: FilePath, in root: FileDescriptor? = nil) throws(VaultError) {
+        let files = [path, Keyring.unlockKeyPath(of: path)]
+        let mark = root.flatMap { try? FileDescriptor.toUpdate(StoreFolder.gone, in: $0) }
+        defer { mark?.closeQuietly() }
+        var noted: [UInt8]?
+        if let mark { noted = try KeptSecret.notedDigest(of: files.count, in: mark) }
+        var digests = noted.map { [$0] } ?? []
         do throws(VaultError) {
-            try KeptSecret.endAll(of: [path, Keyring.unlockKeyPath(of: path)], atMost: longestText)
+            digests.append(try KeptSecret.digest(of: files))
         } catch {
-            guard error.code == .keyStoreUnavailable || error.systemError == .noSuchFileOrDirectory else { throw error }
+            guard error.systemError == .noSuchFileOrDirectory else { throw error }
+        }
+        for digest in digests {
+            do throws(VaultError) {
+                try KeptSecret.endAll(with: digest, atMost: longestText)
+            } catch {
+                guard error.code != .keyStoreUnavailable else { return }
+                // Someone who can write the folder may have made the name a second one of another file.
+                let status = try? root?.status(of: StoreFolder.gone)
+                if let mark, status?.linkCount == 1, status?.size == 0 {
+                    try? mark.writeFully(digest.span, at: 0)
+                    try? mark.synchronizeFile()
+                }
+                throw error
+            }
+        }
+        guard noted != nil, let mark else { return }
+        do {
+            try retrying { SystemCalls.current.truncate(mark.rawValue, 0) }
+        } catch {
+            throw VaultError(.outputFailed, "its mark cannot be emptied: \(error)")
         }
     }
 

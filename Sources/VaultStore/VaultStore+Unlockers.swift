@@ -149,7 +149,8 @@ extension VaultStore {
             }
             try StoreKeybag.generate(for: card, unlessOpen).encoded().withBytes {
                 try Self.keybagPair.make(
-                    at: folder.place(StoreFolder.keybag), $0, for: unlockers, usingUnlockFile: true)
+                    at: folder.place(StoreFolder.keybag), $0, for: unlockers, usingUnlockFile: true,
+                    ownedAs: folder.root)
             }
             return KeyFile(
                 name: StoreFolder.keybag, source: try FileSource(at: .name(StoreFolder.keybag, in: folder.root)))

@@ -31,7 +31,9 @@ extension VaultStore {
         }
         let wipe = Wipe(root)
         // What is kept of the keybag can be told by the keybag alone.
-        wipe.attempt { () throws(VaultError) in try endKept(ofKeybag: path.appending(StoreFolder.keybag.components)) }
+        wipe.attempt { () throws(VaultError) in
+            try endKept(ofKeybag: path.appending(StoreFolder.keybag.components), in: root)
+        }
         // The keys first: whatever fails later, nothing opens any more.
         wipe.erase(keyFiles)
         // An operation that has begun may still give a name. After this, none does.
@@ -81,7 +83,7 @@ extension VaultStore {
 
     private static func markGone(_ root: FileDescriptor) throws(VaultError) {
         do {
-            try OutputFile(at: .name(StoreFolder.gone, in: root)).commit()
+            try StoreFolder.makeEmpty(StoreFolder.gone, in: root)
         } catch {
             guard error.code == .outputExists else { throw error }
             // The wipe that made it may have stopped before it was durable.
@@ -115,24 +117,17 @@ private final class Wipe {
                 guard let status = try root.status(of: name), status.kind != .folder else { return }
                 isChanged = true
                 // If it cannot be overwritten, it is removed all the same: that is better than a key that stays.
-                if status.kind == .regular { attempt { () throws(VaultError) in try overwrite(name, status.size) } }
+                if status.kind == .regular { attempt { () throws(VaultError) in try overwrite(name) } }
                 try root.remove(name)
             }
         }
         if isChanged { attempt(root.synchronizeFolder) }
     }
 
-    private func overwrite(_ name: FilePath, _ size: UInt64) throws(VaultError) {
+    private func overwrite(_ name: FilePath) throws(VaultError) {
         let file = try FileDescriptor.toUpdate(name, in: root)
         defer { file.closeQuietly() }
-        let zeros = [UInt8](repeating: 0, count: 1 << 16)
-        var done: UInt64 = 0
-        while done < size {
-            let count = Int(min(UInt64(zeros.count), size - done))
-            try file.writeFully(zeros.span.extracting(0..<count), at: done)
-            done += UInt64(count)
-        }
-        try file.synchronizeFile()
+        try file.overwrite()
     }
 
     /// Removes all files in a folder of the store. A link in its place is removed.

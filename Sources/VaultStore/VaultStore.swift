@@ -150,14 +150,17 @@ public final class VaultStore: Sendable {
         try create(at: path, device: device, unlockers: unlockers, unlessOpen: UnlessOpenKeys.defaultKind)
     }
 
-    /// - Parameter kind: of the public key of the class `unlessOpen`; nil for a store without this class.
+    /// - Parameters:
+    ///   - kind: of the public key of the class `unlessOpen`; nil for a store without this class.
+    ///   - isOwned: whether a new folder of root gets the owner of the folder around it, as in a group.
     static func create(
-        at path: FilePath, device: SymmetricKey, unlockers: [Recipient], unlessOpen kind: SlotDescription.Kind?
+        at path: FilePath, device: SymmetricKey, unlockers: [Recipient], unlessOpen kind: SlotDescription.Kind?,
+        keepingOwner isOwned: Bool = false
     ) throws -> VaultStore {
         if !unlockers.isEmpty, try addKeybag(at: path, device: device, for: unlockers, unlessOpen: kind) {
             return try open(at: path, device: device)
         }
-        let folder = try StoreFolder.make(at: path)
+        let folder = try StoreFolder.make(at: path, keepingOwner: isOwned)
         let unlessOpen = try unlockers.isEmpty ? nil : kind.map(UnlessOpenKeys.generate)
         try folder.withLock { try makeKeys(folder, device, unlockers, unlessOpen) }
         return try open(at: path, device: device)
@@ -181,14 +184,16 @@ public final class VaultStore: Sendable {
                 try folder.root.synchronizeFolder()
             }
             try StoreKeybag.generate(for: card, unlessOpen).encoded().withBytes {
-                try keybagPair.make(at: keybagPath, $0, for: unlockers, usingUnlockFile: true)
+                try keybagPair.make(
+                    at: keybagPath, $0, for: unlockers, usingUnlockFile: true, ownedAs: folder.root)
             }
         } else if hasKeybag || hasUnlockFile {
             throw StoreError(.storeExists, "an unfinished store is there that something unlocks; name it again")
         }
         try card.encoded().withBytes {
             try cardPair.make(
-                at: folder.place(StoreFolder.card), $0, for: [.key(device)], usingUnlockFile: true)
+                at: folder.place(StoreFolder.card), $0, for: [.key(device)], usingUnlockFile: true,
+                ownedAs: folder.root)
         }
     }
 }

@@ -154,6 +154,19 @@ import VaultTestSupport
         }
     }
 
+    @Test("someone's own file may lose a group that they are not in, if it is for them alone") func otherGroup() async {
+        await #expect(processExitsWith: .success) {
+            for (change, run) in Self.changes.enumerated() {
+                let container = try Self.container()
+                try Self.give(container.folder.path, 0, 0, mode: 0o777)
+                try Self.give(container.path, Self.user, Self.group, mode: 0o600)
+                try Self.asUser { try run(container.path) }
+                guard try Self.owner(container.path) == [Self.user, Self.user], try container.folder.names == ["c"]
+                else { exit(Int32(change + 1)) }
+            }
+        }
+    }
+
     @Test("a change in place needs no owner") func inPlace() async {
         await #expect(processExitsWith: .success) {
             guard try Self.refusal(owner: 0, group: 0, capacity: 4096, 0) == nil else { exit(1) }

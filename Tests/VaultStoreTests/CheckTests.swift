@@ -64,6 +64,55 @@ import VaultTestSupport
         #expect(try box.folder.read("s/lost/\(other)") == content)
     }
 
+    /// An item that a plain rotation has taken the label from.
+    private func putUnlabelled(_ name: String, in store: VaultStore) throws {
+        try store.put(name, name, .always)
+        let key = try #require(store.gate.withKeys { $0.current[.always] })
+        try Vault.rotate(
+            at: .path(store.folder.place("items").appending(file(name, of: store))),
+            KeyChange(adding: [.key(key)], removing: SlotSelection(others: true)),
+            with: .key(key, context: store.itemContext))
+    }
+
+    @Test("an item that cannot be repaired keeps no other from its repair") func oneFails() throws {
+        let box = try TestStore()
+        defer { box.keep() }
+        let store = try box.open(unlocked: true)
+        for name in ["a", "b", "c"] { try putUnlabelled(name, in: store) }
+        let renames = Mutex(0)
+        let faults = Faults { call in
+            guard call.name == "renameAt" else { return nil }
+            let number = renames.withLock { count in
+                count += 1
+                return count
+            }
+            return number == 1 ? Errno.ioError.rawValue : nil
+        }
+        let findings = try faults.during { try store.repair() }
+        #expect(findings.labelled == ["b", "c"])
+        #expect(try findings.failed.map(\.file) == [file("a", of: store)])
+        #expect(findings.failed.first?.error as? VaultError == VaultError(.outputFailed, ""))
+        #expect(findings.intact == 3 && findings.damaged.isEmpty)
+        let again = try store.repair()
+        #expect(again.labelled == ["a"] && again.failed.isEmpty)
+    }
+
+    @Test("an item that gets a label again has whole header copies, too") func labelAndCopies() throws {
+        let box = try TestStore()
+        defer { box.keep() }
+        let store = try box.open(unlocked: true)
+        try putUnlabelled("a", in: store)
+        let path = "s/items/\(try file("a", of: store))"
+        var damaged = try box.folder.read(path)
+        damaged[80] ^= 1
+        try box.folder.write(damaged, to: path)
+        let findings = try store.repair()
+        #expect(findings.labelled == ["a"] && findings.unhealthy.count == 1)
+        #expect(try findings.mended == [file("a", of: store)])
+        let again = try store.check()
+        #expect(again.unhealthy.isEmpty && again.unlabelled.isEmpty && again.intact == 1)
+    }
+
     @Test("a damaged header copy is found, and a repair mends it", arguments: [10, 70_000], [true, false])
     func headerCopies(_ length: Int, _ isFront: Bool) throws {
         let box = try TestStore()

@@ -110,17 +110,58 @@ import VaultTestSupport
         other.keep()
     }
 
-    @Test("a wipe that cannot end what is kept does the rest, and says so") func wipedInVain() throws {
+    @Test("a wipe that cannot end what is kept does the rest and says so each time, and a later one ends it")
+    func wipedInVain() throws {
         for (call, expected) in [("listKeys", VaultError.Code.inputFailed), ("unlinkKey", .outputFailed)] {
             let made = try prepared()
             let failures = call == "listKeys" ? [call: Errno.ioError] : [call: .ioError, "invalidateKey": .ioError]
-            try ModelKeys(failing: failures).run {
+            let system = ModelKeys(failing: failures)
+            try system.run {
                 try made.open().unlock(with: owner, keepingFor: .seconds(900))
                 #expect(throws: VaultError(expected, "")) { try VaultStore.wipe(at: made.path) }
                 #expect(code { _ = try made.open() } == .gone)
-                try VaultStore.wipe(at: made.path)
+                #expect(throws: VaultError(expected, ""), "the keybag is gone, and the key is not") {
+                    try VaultStore.wipe(at: made.path)
+                }
             }
+            #expect(system.kept.count == 2)
+            let healthy = ModelKeys()
+            system.keys.withLock { keys in healthy.keys.withLock { $0 = keys } }
+            try healthy.run { try VaultStore.wipe(at: made.path) }
+            #expect(healthy.kept.isEmpty)
+            #expect(try made.folder.read("s/gone").isEmpty)
         }
+    }
+
+    @Test("a key that cannot be dropped does not save the others") func wipedInPart() throws {
+        let made = try prepared()
+        let system = ModelKeys(failing: ["unlinkKey": .ioError, "invalidateKey": .ioError], of: 1)
+        try system.run {
+            try made.open().unlock(with: owner, keepingFor: .seconds(900))
+            #expect(throws: VaultError(.outputFailed, "")) { try VaultStore.wipe(at: made.path) }
+        }
+        #expect(system.keys.withLock { Set($0.filter(\.value.isLinked).keys) } == [1])
+    }
+
+    @Test("an unlock that is kept sees a wipe that began meanwhile") func wipedMeanwhile() throws {
+        let made = try prepared()
+        let path = made.path
+        let isFirst = Mutex(true)
+        let system = ModelKeys(beforeAdding: {
+            let isNow = isFirst.withLock { isFirst in
+                defer { isFirst = false }
+                return isFirst
+            }
+            guard isNow else { return }
+            try? VaultStore.wipe(at: path)
+        })
+        try system.run {
+            let store = try made.open()
+            #expect(code { try store.unlock(with: owner, keepingFor: .seconds(900)) } == .gone)
+            #expect(store.state == .sealed)
+        }
+        #expect(system.kept.isEmpty)
+        made.keep()
     }
 
     @Test("a kept text of another store is refused") func forged() throws {

@@ -171,5 +171,30 @@ import VaultTestSupport
         try store.unlock(with: owner)
         #expect(try found(secrets).contains("the identity"))
     }
+
+    @Test("the bytes of an item are in guarded memory, and nowhere after their release", arguments: [100, 200_000])
+    func itemBytes(_ count: Int) throws {
+        let box = try TestStore()
+        defer { box.keep() }
+        let store = try box.open(unlocked: true)
+        var secrets: [String: Masked] = [:]
+        var content = try SecretBuffer(count: count)
+        content.withMutableBytes { RandomBytes.fill(&$0) }
+        try content.withBytes { bytes in
+            secrets["the first bytes"] = Masked(bytes.extracting(first: 64))
+            secrets["the last bytes"] = Masked(bytes.extracting(count - 64..<count))
+            _ = try store.write("a", bytes, protection: .complete)
+        }
+        content = try SecretBuffer(count: 1)
+        // What the writer has left, if anything, is none of this test.
+        let before = try found(secrets)
+        do {
+            let bytes = try store.read("a", atMost: count)
+            #expect(try found(secrets) == ["the first bytes", "the last bytes"])
+            withExtendedLifetime(bytes) {}
+        }
+        #expect(try found(secrets) == before)
+        #expect(before.isEmpty)
+    }
 }
 #endif

@@ -16,16 +16,26 @@ package final class ModelKeys: Sendable {
     package let keys = Mutex<[Int: Key]>([:])
     /// The calls that fail, by name, with their errors.
     private let failures: [String: Errno]
+    /// The key whose calls fail; nil for every key.
+    private let failing: Int?
+    /// Runs before a key is added.
+    private let beforeAdding: @Sendable () -> Void
 
-    package init(failing failures: [String: Errno] = [:]) {
+    package init(
+        failing failures: [String: Errno] = [:], of failing: Int? = nil,
+        beforeAdding: @escaping @Sendable () -> Void = {}
+    ) {
         self.failures = failures
+        self.failing = failing
+        self.beforeAdding = beforeAdding
     }
 
     /// Those in the user's keyring.
     package var kept: [Key] { keys.withLock { $0.values.filter(\.isLinked) } }
 
-    private func call(_ name: String, _ body: @Sendable (inout [Int: Key]) -> Int?) -> Int {
-        guard failures[name] == nil, let result = keys.withLock({ keys in body(&keys) }) else {
+    private func call(_ name: String, _ key: Int? = nil, _ body: @Sendable (inout [Int: Key]) -> Int?) -> Int {
+        let mayFail = failing == nil || key == failing
+        guard failures[name] == nil || !mayFail, let result = keys.withLock({ keys in body(&keys) }) else {
             // 126 is ENOKEY on Linux.
             vaultfile_set_error_number(failures[name]?.rawValue ?? 126)
             return -1
@@ -37,6 +47,7 @@ package final class ModelKeys: Sendable {
         var calls = SystemCalls()
         unsafe calls.addKey = { [self] name, bytes in
             let bytes = unsafe [UInt8](bytes)
+            beforeAdding()
             return call("addKey") { keys in
                 let number = (keys.keys.max() ?? 0) + 1
                 keys[number] = Key(name: name, bytes: bytes)
@@ -91,14 +102,14 @@ package final class ModelKeys: Sendable {
             return call("describeKey") { keys in keys[key].map { _ in text.count } }
         }
         calls.unlinkKey = { [self] key in
-            call("unlinkKey") { keys in
+            call("unlinkKey", key) { keys in
                 keys[key].map { _ in
                     keys[key]?.isLinked = false; return 0
                 }
             }
         }
         calls.invalidateKey = { [self] key in
-            call("invalidateKey") { keys in keys.removeValue(forKey: key).map { _ in 0 } }
+            call("invalidateKey", key) { keys in keys.removeValue(forKey: key).map { _ in 0 } }
         }
         try SystemCalls.$current.withValue(calls, operation: body)
     }

@@ -118,6 +118,7 @@ struct Failure: Error {
         self.error = error.code
         offset = error.offset
         if error.isAboutHeaderFile, status == .damaged, error.code != .unexpectedState { hint = .otherHeaderFile }
+        if error.systemError == .tooManyOpenFiles { hint = .openFiles }
         if error.code == .pluginFailed, error.systemError == .noSuchFileOrDirectory { hint = .installPlugin }
     }
 }

@@ -75,6 +75,8 @@ struct Hint: Hashable, Sendable {
                 "someone may have put an old header back; if you have changed its keys since, vaultfile inspect --pin "
                     + "makes the new pin")
         case .mixedRecipients: allowClassical
+        case .consentNeeded where verb?.isOfStore == true:
+            Hint("vaultfile repair --give-up-access does it to the file by itself, with the key of its class")
         case .notVaultfile: Hint("it is not encrypted by vaultfile")
         case .pluginFailed: Hint("-v shows what the plugin says")
         case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
@@ -444,6 +446,7 @@ struct Hint: Hashable, Sendable {
 
     // MARK: The system
 
+    static let openFiles = Hint("ulimit -n limits the open files of a program, and is too low")
     static let limits = Hint("see ulimit -u and ulimit -v, or the limits of a container")
     static let procMounted = Hint("is /proc mounted?")
     static let bug = Hint("this is a bug of vaultfile")

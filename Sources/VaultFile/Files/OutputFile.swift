@@ -24,6 +24,8 @@ public struct OutputFile: ~Copyable, Sendable {
     private var isHandedOver = false
     /// Whether the caller keeps the folder open, and closes it.
     private let isFolderLent: Bool
+    /// Whether it is overwritten if it is dropped before it has its name.
+    private var holdsKeys = false
 
     /// Prepares a file at `path`.
     ///
@@ -131,10 +133,15 @@ public struct OutputFile: ~Copyable, Sendable {
 
     /// Prepares a file that replaces another one, in the same folder and with the same owner. It is locked too: a
     /// program that finds it under the name waits until everything is done (ROT-27).
-    static func replacing(_ old: borrowing LockedFile) throws(VaultError) -> ReplacementFile {
-        let file = try OutputFile(
+    ///
+    /// - Parameter holdsKeys: as ``holdKeys()`` says.
+    static func replacing(
+        _ old: borrowing LockedFile, holdingKeys holdsKeys: Bool = false
+    ) throws(VaultError) -> ReplacementFile {
+        var file = try OutputFile(
             in: try open(old.folder, ".", OpenFlags.directory), name: old.name, isReplacing: true,
             reserved: reservedName(for: old.name))
+        if holdsKeys { file.holdKeys() }
         try file.lock(withOwnerOf: old.status())
         return ReplacementFile(file)
     }
@@ -154,9 +161,16 @@ public struct OutputFile: ~Copyable, Sendable {
             throw Self.failed("it cannot be locked", error)
         }
         let (descriptor, own) = (descriptor, try? descriptor.status())
-        if own?.owner != status.owner || own?.group != status.group {
-            try Self.call("the file's owner cannot be kept") {
-                SystemCalls.current.setOwner(descriptor.rawValue, status.owner, status.group)
+        guard own?.owner != status.owner || own?.group != status.group else { return }
+        do throws(Errno) {
+            try retrying { SystemCalls.current.setOwner(descriptor.rawValue, status.owner, status.group) }
+        } catch {
+            // Someone may own a file of a group that they are not in. If the file is for its owner alone, the group
+            // gives nobody access, and none is lost.
+            let isOwn = own?.owner == status.owner
+            guard error == .notPermitted, isOwn, status.permissions.isSubset(of: .ownerReadWriteExecute) else {
+                let why = isOwn ? " (its group is none of yours)" : ""
+                throw Self.failed("the file's owner cannot be kept\(why)", error)
             }
         }
     }
@@ -178,7 +192,12 @@ public struct OutputFile: ~Copyable, Sendable {
         self.reserved = reserved
     }
 
+    /// From here on its bytes are keys, or what unlocks them: if it is dropped before it has its name, they are
+    /// overwritten, as those of a file that it replaces. A program that is killed leaves them (KEYRING-14).
+    mutating func holdKeys() { holdsKeys = true }
+
     deinit {
+        if holdsKeys { try? descriptor.overwrite() }
         if let temporary {
             temporary.end { _ = try? retrying { SystemCalls.current.unlinkAt(folder.rawValue, temporary.name) } }
         }
@@ -217,6 +236,7 @@ public struct OutputFile: ~Copyable, Sendable {
         } else {
             try appear()
         }
+        holdsKeys = false
         if synchronize { try folder.synchronizeFolder() }
         return (try? descriptor.status().permissions) ?? permissions
     }
@@ -243,6 +263,7 @@ public struct OutputFile: ~Copyable, Sendable {
         let identity = try LockedFile.status(descriptor).identity
         try complete(permissions, nil, true)
         try take(placeOf: file, naming: naming)
+        holdsKeys = false
         if isFolderSynced { try folder.synchronizeFolder() }
         isHandedOver = true
         return LockedFile(locked: descriptor, identity, in: folder, name)
@@ -255,6 +276,7 @@ public struct OutputFile: ~Copyable, Sendable {
         let identity = try LockedFile.status(descriptor).identity
         try complete(permissions, nil, true)
         try appear()
+        holdsKeys = false
         try folder.synchronizeFolder()
         isHandedOver = true
         return LockedFile(locked: descriptor, identity, in: folder, name)

@@ -86,15 +86,34 @@ package struct KeptSecret: Sendable {
         try KeyStore.drop(name)
     }
 
-    /// Ends what is kept for files as they are now, under whatever name: what the name depends on may be locked.
+    /// Digests of files as they are now. They tell what is kept for these files, under whatever name: what the name
+    /// depends on may be locked.
+    ///
+    /// - Throws: `inputFailed`, `memoryUnavailable`; `keyringMalformed` if a file is too long.
+    package static func digest(of files: [FilePath]) throws(VaultError) -> [UInt8] {
+        try KeptSecret(prefix, of: files).digest()
+    }
+
+    /// Digests that were written to a file.
+    ///
+    /// - Parameter count: of how many files.
+    /// - Returns: nil if something else, or nothing, is in it.
+    /// - Throws: `inputFailed`, `memoryUnavailable`.
+    package static func notedDigest(of count: Int, in file: FileDescriptor) throws(VaultError) -> [UInt8]? {
+        var text = try SecretBuffer(count: count * digestCount + 1)
+        let length = try text.withMutableBytes { bytes throws(VaultError) in try file.fill(&bytes, at: 0) }
+        guard length == count * digestCount else { return nil }
+        return text.withBytes { bytes in (0..<length).map { bytes[$0] } }
+    }
+
+    /// Ends what is kept for files with these digests.
     ///
     /// - Parameters:
-    ///   - files: the files that it belongs to.
+    ///   - digest: of the files that it belongs to.
     ///   - limit: the most bytes that it may have.
-    /// - Throws: `keyStoreUnavailable`, `memoryUnavailable`; `inputFailed` if the system cannot tell, or if a file
-    ///   cannot be read; `keyringMalformed` if a file is too long; `outputFailed` if it is still kept.
-    package static func endAll(of files: [FilePath], atMost limit: Int) throws(VaultError) {
-        let digest = try KeptSecret(prefix, of: files).digest()
+    /// - Throws: `keyStoreUnavailable`, `memoryUnavailable`; `inputFailed` if the system cannot tell; `outputFailed` if
+    ///   it is still kept.
+    package static func endAll(with digest: [UInt8], atMost limit: Int) throws(VaultError) {
         try KeyStore.dropAll(named: prefix, atMost: digest.count + limit) { bytes in
             bytes.count > digest.count && constantTimeEqual(bytes.extracting(first: digest.count), digest.span)
         }

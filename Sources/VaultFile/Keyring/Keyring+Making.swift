@@ -89,21 +89,23 @@ extension Keyring {
         try UnlockKey.check(unlockers)
         let key = try SymmetricKey.generate()
         let keyFile = try UnlockKey.errors {
-            let file = try OutputFile(at: unlockKeyPath(of: path))
+            var file = try OutputFile(at: unlockKeyPath(of: path))
+            file.holdKeys()
             try UnlockKey.write(key, to: file, for: unlockers)
             return file
         }
         let empty = try Keyring.empty(isProtected: !unlockers.isEmpty)
         var change = KeyringChange(empty)
         let result = try body(&change)
-        let file = try OutputFile(at: path)
+        var file = try OutputFile(at: path)
+        file.holdKeys()
         let text = try empty.text.changed(to: change.items)
         try text.withBytes { try SecretPair.keyring.write($0, to: file, for: [key]) }
         try commit(keyFile, file, at: path)
         return result
     }
 
-    /// Makes several keyrings without keys in one folder. Each of their files is synced, and the folder only twice: all
+    /// Makes several keyrings without keys in one folder. As root, they get its owner and group. Each of their files is synced, and the folder only twice: all
     /// unlock files are durable before the first keyring file has its name (KEYRING-12). After an error or a crash, some
     /// of the keyrings may be there, and some unlock files alone. A `change` that may make a keyring uses these.
     ///
@@ -121,6 +123,7 @@ extension Keyring {
             try names.map { name in
                 let key = try SymmetricKey.generate()
                 let file = try OutputFile(unlockKeyPath(of: name), inLentFolder: folder)
+                try file.descriptor.takeOwner(of: folder)
                 try UnlockKey.write(key, to: file, for: [.key(unlocker)])
                 try file.descriptor.synchronizeFile()
                 try file.commit(synchronize: false)
@@ -131,6 +134,7 @@ extension Keyring {
         let empty = try empty(isProtected: true)
         for (name, key) in zip(names, keys) {
             let file = try OutputFile(name, inLentFolder: folder)
+            try file.descriptor.takeOwner(of: folder)
             try empty.text.withBytes { try SecretPair.keyring.write($0, to: file, for: [key]) }
             try file.descriptor.synchronizeFile()
             try file.commit(synchronize: false)

@@ -45,9 +45,8 @@ extension LockedFile {
 
     /// Overwrites the file with zeros, durably, if it has at most `count` names: under other names it may be wanted.
     func overwrite(unlessNames count: Int) throws(VaultError) -> Keyring.Erasure {
-        let status = try status()
-        guard status.linkCount <= count else { return .linkedElsewhere }
-        try write([UInt8](repeating: 0, count: Int(truncatingIfNeeded: status.size)), at: 0)
+        guard try status().linkCount <= count else { return .linkedElsewhere }
+        try descriptor.overwrite()
         return .overwritten
     }
 }

@@ -104,7 +104,8 @@ extension SecretPair {
                 try DamagedUnlockFile.refuse(unlockKeyHealth)
                 guard let text = change.text.take() else { preconditionFailure("a new container has a text") }
                 isWriting = true
-                let file = try OutputFile(at: path)
+                var file = try OutputFile(at: path)
+                file.holdKeys()
                 try text.withBytes { try write($0, to: file, for: [unlockKey.key]) }
                 try file.commit()
                 return Keyring.Changed(result: result, traces: traces, unlockKeyHealth: unlockKeyHealth)
@@ -133,7 +134,7 @@ extension SecretPair {
             guard isDue || state.isBetweenKeys || keys.count > 1 else { return changed() }
             if keys.count > 1 { forget(path) }
             let text = try change.text.take() ?? text(reader)
-            let new = try OutputFile.replacing(file)
+            let new = try OutputFile.replacing(file, holdingKeys: true)
             try text.withBytes { try writeAndCheck($0, to: new, for: keys) }
             // If another program has put another container there, that one has to be changed.
             guard try file.standing() == .inPlace else { throw isChanging }
@@ -259,7 +260,7 @@ extension SecretPair {
             for unlockers: [Recipient], inPlaceOf keyFile: borrowing LockedFile, of pair: SecretPair
         ) throws -> Successor {
             let key = try SymmetricKey.generate()
-            let file = try OutputFile.replacing(keyFile)
+            let file = try OutputFile.replacing(keyFile, holdingKeys: true)
             try UnlockKey.write(key, to: file, for: unlockers, of: pair)
             return Successor(key, file)
         }
@@ -324,9 +325,11 @@ extension SecretPair {
         _ traces: inout Keyring.Traces
     ) throws -> LockedFile {
         let reader = try reader(of: FileSource(file.descriptor, locking: .heldByCaller), key)
-        try check(text(reader))
         let text = try text(reader)
-        let new = try OutputFile.replacing(file)
+        var copy = try SecretBuffer(count: text.count)
+        text.withBytes { text in copy.withMutableBytes { $0.replace(at: 0, with: text) } }
+        try check(copy)
+        let new = try OutputFile.replacing(file, holdingKeys: true)
         try text.withBytes { try writeAndCheck($0, to: new, for: keys) }
         return try put(new, inPlaceOf: file, naming: naming, &traces)
     }

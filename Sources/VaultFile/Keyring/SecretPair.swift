@@ -69,10 +69,12 @@ package struct SecretPair: Sendable {
     ///   - text: the text.
     ///   - unlockers: the keys and passphrases that will open the unlock file; at least one.
     ///   - isUsing: whether an unlock file that is there already is used, if the unlockers open it (KEYRING-12).
+    ///   - owner: as root, the files get the owner and the group of this folder.
     /// - Throws: `outputExists` if one of the two is there, and `isUsing` is false or it is the container; what `open`
     ///   throws; `lastSlot`, `invalidArgument`, `outputFailed`.
     package func make(
-        at path: FilePath, _ text: Span<UInt8>, for unlockers: [Recipient], usingUnlockFile isUsing: Bool
+        at path: FilePath, _ text: Span<UInt8>, for unlockers: [Recipient], usingUnlockFile isUsing: Bool,
+        ownedAs owner: FileDescriptor
     ) throws {
         try Keyring.refuseEmpty(unlockers)
         try UnlockKey.check(unlockers)
@@ -82,9 +84,11 @@ package struct SecretPair: Sendable {
             let secrets = SecretsAtHand(KeySet(), adding: unlockers, removing: .none)
             key = try UnlockKey(at: keyPath, keys: secrets, allowsUnprotected: false, of: self).key
         } else {
-            key = try UnlockKey.make(at: keyPath, for: unlockers, of: self)
+            key = try UnlockKey.make(at: keyPath, for: unlockers, of: self, ownedAs: owner)
         }
-        let file = try OutputFile(at: path)
+        var file = try OutputFile(at: path)
+        file.holdKeys()
+        try file.descriptor.takeOwner(of: owner)
         try write(text, to: file, for: [key])
         try file.commit()
     }

@@ -170,10 +170,16 @@ struct UnlockKey: Sendable {
     }
 
     /// Makes a new unlock key in a file that does not exist yet.
-    static func make(at path: FilePath, for unlockers: [Recipient], of pair: SecretPair) throws -> SymmetricKey {
+    ///
+    /// - Parameter owner: as root, the file gets the owner and the group of this folder; nil for root's own.
+    static func make(
+        at path: FilePath, for unlockers: [Recipient], of pair: SecretPair, ownedAs owner: FileDescriptor? = nil
+    ) throws -> SymmetricKey {
         try errors {
             let key = try SymmetricKey.generate()
-            let file = try OutputFile(at: path)
+            var file = try OutputFile(at: path)
+            file.holdKeys()
+            if let owner { try file.descriptor.takeOwner(of: owner) }
             try write(key, to: file, for: unlockers, of: pair)
             try file.commit()
             return key

@@ -76,18 +76,25 @@ enum KeyStore {
     /// - Parameters:
     ///   - limit: the most bytes of such a secret. A longer one stays.
     ///   - isWanted: whether a secret is dropped.
-    /// - Throws: `keyStoreUnavailable`, `memoryUnavailable`; `inputFailed` if the system cannot tell; `outputFailed` if
-    ///   one of them is still there.
+    /// - Throws: the first error, when the others were tried: `keyStoreUnavailable`, `memoryUnavailable`; `inputFailed`
+    ///   if the system cannot tell; `outputFailed` if one of them is still there.
     static func dropAll(
         named prefix: String, atMost limit: Int, where isWanted: (Span<UInt8>) -> Bool
     ) throws(VaultError) {
+        var failure: VaultError?
         for key in try numbers() {
-            // Secrets of other programs are not read.
-            guard name(of: key)?.starts(with: prefix.utf8) == true,
-                let secret = try bytes(of: key, atMost: limit), secret.withBytes(isWanted)
-            else { continue }
-            try drop(key)
+            // One that cannot be dropped, or read, must not save the others.
+            do throws(VaultError) {
+                // Secrets of other programs are not read.
+                guard name(of: key)?.starts(with: prefix.utf8) == true,
+                    let secret = try bytes(of: key, atMost: limit), secret.withBytes(isWanted)
+                else { continue }
+                try drop(key)
+            } catch {
+                failure = failure ?? error
+            }
         }
+        if let failure { throw failure }
     }
 
     /// The numbers of all keys of the user.

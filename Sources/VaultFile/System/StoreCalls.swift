@@ -92,13 +92,34 @@ extension FileDescriptor {
         }
     }
 
+    /// Overwrites the whole open file with zeros, durably. Its length stays.
+    ///
+    /// - Throws: `inputFailed`, `outputFailed`.
+    package func overwrite() throws(VaultError) {
+        let size: UInt64
+        do {
+            size = try status().size
+        } catch {
+            throw VaultError(.inputFailed, "its status cannot be read: \(error)", systemError: error)
+        }
+        let zeros = [UInt8](repeating: 0, count: 1 << 16)
+        var done: UInt64 = 0
+        while done < size {
+            let count = Int(min(UInt64(zeros.count), size - done))
+            try writeFully(zeros.span.extracting(0..<count), at: done)
+            done += UInt64(count)
+        }
+        try synchronizeFile()
+    }
+
     /// Makes a folder in this one, with mode 0700, and makes its name durable. The name of a folder that is there is
     /// made durable too: a program that made it may have been killed before that.
     ///
+    /// - Parameter isOwned: whether it gets the owner and the group of this folder, as ``takeOwner(of:)`` says.
     /// - Returns: false if there is a folder already.
-    /// - Throws: `outputFailed`.
+    /// - Throws: `outputFailed`; `inputFailed` if it cannot be opened.
     @discardableResult
-    package func makeFolder(_ name: FilePath) throws(VaultError) -> Bool {
+    package func makeFolder(_ name: FilePath, keepingOwner isOwned: Bool) throws(VaultError) -> Bool {
         var isNew = true
         do {
             try retrying { SystemCalls.current.makeFolderAt(rawValue, name, 0o700) }
@@ -108,8 +129,29 @@ extension FileDescriptor {
             else { throw VaultError(.outputFailed, "its folder cannot be made: \(error)", systemError: error) }
             isNew = false
         }
+        if isOwned {
+            let made = try FileDescriptor.folder(name, in: self)
+            defer { made.closeQuietly() }
+            try made.takeOwner(of: self)
+        }
         try synchronizeFolder()
         return isNew
+    }
+
+    /// Gives a new file or folder of root the owner and the group of a folder. Nobody else may read what is in a store,
+    /// so its owner would lose what root writes there.
+    ///
+    /// - Throws: `outputFailed`.
+    package func takeOwner(of folder: FileDescriptor) throws(VaultError) {
+        guard let own = try? status(), own.owner == 0, let there = try? folder.status(),
+            own.owner != there.owner || own.group != there.group
+        else { return }
+        do {
+            try retrying { SystemCalls.current.setOwner(rawValue, there.owner, there.group) }
+        } catch {
+            throw VaultError(
+                .outputFailed, "it cannot be given the owner of its folder: \(error)", systemError: error)
+        }
     }
 
     /// Gives a file of this folder another name, in another folder.

@@ -71,7 +71,7 @@ final class StoreFolder: Sendable {
     /// folder.
     ///
     /// - Throws: `gone`; `VaultError` with `inUse` if another process keeps the lock for ten seconds, `inputFailed` if
-    ///   there is no lock; what `body` throws.
+    ///   there is no lock, `outputFailed` if a missing one cannot be made again; what `body` throws.
     func withLock<R>(_ body: () throws -> R) throws -> R {
         try turn.withLock { _ in
             let file = try Self.lockFile(in: root)
@@ -84,7 +84,8 @@ final class StoreFolder: Sendable {
     /// Opens and locks the file of the lock. Closing it releases the lock. A backup may have left the file out, because
     /// it is empty: then it is made again, if there is a store.
     ///
-    /// - Throws: `inUse` if another process keeps the lock for ten seconds, `inputFailed` if there is no lock.
+    /// - Throws: `inUse` if another process keeps the lock for ten seconds, `inputFailed` if there is no lock,
+    ///   `outputFailed` if a missing one cannot be made again.
     static func lockFile(in root: FileDescriptor) throws(VaultError) -> FileDescriptor {
         let waits: [Int32] = Array(repeating: 1, count: 200) + Array(repeating: 20, count: 490)
         for wait in waits {

@@ -132,7 +132,9 @@ struct Draft {
         standing = try Standing(name, file, in: folder.items, by: opener)
         try standing.check(condition)
         protection = try standing.protection(asked, maySet: maySet)
-        pending = PendingFile(try OutputFile(file, inLentFolder: folder.items, replacing: true), in: folder)
+        let output = try OutputFile(file, inLentFolder: folder.items, replacing: true)
+        try output.descriptor.takeOwner(of: folder.root)
+        pending = PendingFile(output, in: folder)
     }
 
     /// Gives the item its name. The caller holds the lock of the store.

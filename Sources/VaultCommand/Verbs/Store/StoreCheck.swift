@@ -63,6 +63,10 @@ extension StoreVerbs {
                 if failure.hint == nil, failure.error != nil { failure.hint = .restoreItem }
                 status = status.followed(by: console.report(failure, about: failure.subject))
             }
+            for (file, error) in found.failed {
+                let failure = Failure(error, about: session.subject(ofFile: file))
+                status = status.followed(by: console.report(failure, about: failure.subject))
+            }
             for (file, health) in found.unhealthy {
                 let subject = session.subject(ofFile: file)
                 if found.mended.contains(file) {
@@ -85,12 +89,12 @@ extension StoreVerbs {
                     subject, "has keys that others have added, and is not encrypted again: they would lose access")
             }
             // The result says the same, if there is one.
-            if console.json || !damaged.isEmpty {
+            if console.json || status != .done {
                 try console.sum(
                     up: session, found.intact, .intact, locked: found.lockedCount, damaged: damaged.count,
                     moved: moved.count)
             }
-            guard damaged.isEmpty else { return status }
+            guard status == .done else { return status }
             let others = [(found.lockedCount, "locked"), (moved.count, "moved")].filter { $0.0 > 0 }
                 .map { ", \($0.0) \($0.1)" }.joined()
             let line = "\(session.subject.escaped): \(found.intact.counted("item")) intact\(others)"

@@ -134,7 +134,7 @@ func written(in folder: FilePath) throws {
     try check(settlement.settled == ["call"] && settlement.damaged.isEmpty && settlement.foreign.isEmpty)
     let after = try reader.repair()
     try check(after.damaged.isEmpty && after.unlabelled.isEmpty && after.labelled.isEmpty && after.settled.isEmpty)
-    try check(before.unhealthy.isEmpty && after.mended.isEmpty)
+    try check(before.unhealthy.isEmpty && after.mended.isEmpty && after.failed.isEmpty)
     try check(after.moved.isEmpty && after.removed.isEmpty && after.foreign.isEmpty)
     // It has the class already.
     try check(!VaultStore.addUnlessOpen(at: path, device: deviceKey(), unlocking: owner()))
