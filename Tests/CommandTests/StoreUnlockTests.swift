@@ -4,11 +4,6 @@ import VaultFile
 
 @testable import VaultCommand
 
-extension Host {
-    /// Whether the kernel keeps keys for this process.
-    static let keepsKeys = (try? Keyring.lock(at: FilePath("/none"))) != nil
-}
-
 /// `store unlock` and `store lock` with the kernel's own keys.
 @Suite(.enabled(if: Host.keepsKeys, "the system keeps no keys for this process")) struct StoreUnlockTests {
     private func readable(_ store: StoreBox) throws -> [String] {

@@ -6,7 +6,7 @@ import VaultFile
 
 extension Host {
     /// Whether the kernel keeps keys for this process.
-    fileprivate static let keepsKeys = (try? Keyring.lock(at: FilePath("/none"))) != nil
+    static let keepsKeys = (try? Keyring.lock(at: FilePath("/none"))) != nil
 
     #if os(Linux)
     fileprivate static let isLinux = true
