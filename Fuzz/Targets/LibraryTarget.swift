@@ -27,6 +27,9 @@ enum LibraryTarget: FuzzTarget {
     private var rest: ArraySlice<UInt8>
     private var handles: [OpaquePointer?] = unsafe [nil]
     private var container: [UInt8] = []
+    /// Another container with its slots in this header file.
+    private var body: [UInt8] = []
+    private var header: [UInt8] = []
 
     init(_ input: [UInt8]) throws {
         rest = input[...]
@@ -37,7 +40,11 @@ enum LibraryTarget: FuzzTarget {
         container = try unsafe bytes(of: sealed)
         let keys = unsafe try made { unsafe keysNew(&$0) }
         unsafe try expectNone(unsafe keysAddKey(keys, Self.key, 32))
-        unsafe handles += [recipients, keys, sealed]
+        var headerFile: OpaquePointer?
+        let apart = unsafe try made { unsafe encryptDetached(plain, 5000, recipients, nil, &headerFile, &$0) }
+        body = try unsafe bytes(of: apart)
+        header = try unsafe bytes(of: headerFile)
+        unsafe handles += [recipients, keys, sealed, apart, headerFile]
     }
 
     mutating func run() throws {
@@ -55,7 +62,7 @@ enum LibraryTarget: FuzzTarget {
     }
 
     private mutating func step(_ step: UInt8) throws {
-        switch step % 26 {
+        switch step % 32 {
         case 0: unsafe try keep { unsafe optionsNew(&$0) }
         case 1:
             let value = Int64(bitPattern: number()) >> Int64(byte() & 63)
@@ -68,8 +75,7 @@ enum LibraryTarget: FuzzTarget {
         case 7: unsafe try check(unsafe recipientsAddKey(handle(), Self.key, 32))
         case 8: unsafe try check(unsafe recipientsAddPublicKeys(handle(), piece(), UInt(last), byte() & 1 == 0))
         case 9:
-            var changed = container
-            for _ in 0..<byte() % 3 { changed[Int(number() % UInt64(changed.count))] ^= byte() }
+            let changed = changed(byte() & 1 == 0 ? container : body)
             let (keys, options) = unsafe (handle(), handle())
             unsafe try keep { unsafe readerOpenMemory(changed, UInt(changed.count), keys, options, &$0) }
         case 10:
@@ -108,6 +114,27 @@ enum LibraryTarget: FuzzTarget {
         case 24:
             let text = piece()
             unsafe try keep { unsafe identityRecipients(text, UInt(text.count), &$0) }
+        case 25:
+            let given = changed(header)
+            unsafe try check(unsafe optionsSetBytes(handle(), 6, given, UInt(given.count)))
+        case 26:
+            let given = byte() & 1 == 0 ? changed(header) : piece()
+            unsafe try keep { unsafe inspectHeader(given, UInt(given.count), &$0) }
+        case 27:
+            let (given, keys, options) = unsafe (changed(header), handle(), handle())
+            unsafe try keep { unsafe verifyHeader(given, UInt(given.count), keys, options, &$0) }
+        case 28:
+            let (given, adding, removing) = unsafe (changed(header), handle(), handle())
+            let (keys, options) = unsafe (handle(), handle())
+            unsafe try keepTwo {
+                unsafe rotateHeader(given, UInt(given.count), adding, removing, keys, options, &$0, &$1)
+            }
+        case 29:
+            let (text, recipients, options) = unsafe (piece(), handle(), handle())
+            unsafe try keepTwo { unsafe encryptDetached(text, UInt(text.count), recipients, options, &$0, &$1) }
+        case 30:
+            let (recipients, options) = unsafe (handle(), handle())
+            unsafe try keepTwo { unsafe encryptorNewDetached(recipients, options, &$0, &$1) }
         default:
             unsafe try keep { unsafe changeNew(&$0) }
             unsafe try check(unsafe changeAddRecipient(handle(), "name", piece(), UInt(last)))
@@ -122,6 +149,12 @@ enum LibraryTarget: FuzzTarget {
     private mutating func byte() -> UInt8 { rest.popFirst() ?? 0 }
 
     private mutating func number() -> UInt64 { (0..<8).reduce(0) { value, _ in value << 8 | UInt64(byte()) } }
+
+    private mutating func changed(_ bytes: [UInt8]) -> [UInt8] {
+        var changed = bytes
+        for _ in 0..<byte() % 3 { changed[Int(number() % UInt64(changed.count))] ^= byte() }
+        return changed
+    }
 
     private mutating func piece() -> [UInt8] {
         let piece = [UInt8](rest.prefix(Int(byte())))
@@ -145,6 +178,20 @@ enum LibraryTarget: FuzzTarget {
         try require(unsafe (error == nil) != (result == nil), "there is an error and a result, or neither")
         unsafe handles.append(result)
         unsafe try check(error)
+    }
+
+    /// A call with two results: both or none.
+    private mutating func keepTwo(
+        _ call: (inout OpaquePointer?, inout OpaquePointer?) -> OpaquePointer?
+    ) throws {
+        var first: OpaquePointer?
+        unsafe try keep { second in
+            let error = unsafe call(&first, &second)
+            return unsafe error
+        }
+        let second = unsafe handles[handles.count - 1]
+        try require(unsafe (first == nil) == (second == nil), "there is one result of two")
+        unsafe handles.append(first)
     }
 
     private mutating func report(_ call: (OpaquePointer?, inout OpaquePointer?) -> OpaquePointer?) throws {

@@ -33,6 +33,8 @@ public enum Vault {
     ///     and nil is one per processor. The result does not depend on it.
     ///   - onProgress: called on the calling thread now and then, with the count of encrypted bytes of plaintext. Not
     ///     called again after it has thrown.
+    ///   - checkEnd: called once, when the input has ended and before the end of the container is written. If the program
+    ///     that writes into a pipe has failed, throw: an end of the input does not tell that something is missing.
     ///   - storeHeaderFile: stores the header file of a detached container durably (Spec, chapter 23). It is called once,
     ///     before a byte of the container is written. Nil for a container that has its own slots. If the call fails
     ///     afterwards, remove the header file.
@@ -50,24 +52,25 @@ public enum Vault {
     public static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
         options: SealOptions = SealOptions(), jobs: Int? = nil,
-        onProgress: (UInt64) throws -> Void = { _ in },
+        onProgress: (UInt64) throws -> Void = { _ in }, onEnd checkEnd: () throws -> Void = {},
         storingHeaderFile storeHeaderFile: ((HeaderFile) throws -> Void)? = nil
     ) throws -> Manifest {
         try encrypt(
             from: input, to: output, for: recipients, options: options, jobs: jobs, randomness: .system,
-            onProgress: onProgress, storingHeaderFile: storeHeaderFile)
+            onProgress: onProgress, onEnd: checkEnd, storingHeaderFile: storeHeaderFile)
     }
 
     package static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient], options: SealOptions,
         jobs: Int?, randomness: Randomness, onProgress: (UInt64) throws -> Void = { _ in },
+        onEnd checkEnd: () throws -> Void = {},
         storingHeaderFile storeHeaderFile: ((HeaderFile) throws -> Void)? = nil
     ) throws -> Manifest {
         let jobs = try ThreadCount(jobs: jobs)
         let sealing = try Sealing(
             from: input, to: output, for: recipients, options: options, randomness: randomness,
             storingHeaderFile: storeHeaderFile)
-        return try sealing.run(jobs: jobs, onProgress: onProgress)
+        return try sealing.run(jobs: jobs, onProgress: onProgress, onEnd: checkEnd)
     }
 
     /// Decrypts the container from `input` and writes the plaintext to `output`.

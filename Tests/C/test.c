@@ -185,6 +185,24 @@ static void test_memory(void) {
     vaultfile_reader_free(reader);
     FAILS(VAULTFILE_RECORD_DAMAGED, vaultfile_decrypt(damaged, vaultfile_data_count(made), keys, NULL, &found));
     CHECK(found == NULL);
+    /* As a stream, what is right before the damage comes out whole, however little room there is. Then the error stays. */
+    const size_t right = 131072;
+    unsigned char *const room = malloc(right + 1000);
+    vaultfile_decryptor *stream;
+    size_t out;
+    OK(vaultfile_decryptor_new(keys, NULL, &stream));
+    OK(vaultfile_decryptor_update(stream, damaged, vaultfile_data_count(made), room, 1000, &out));
+    size_t got = out;
+    while (out > 0 && got < right) {
+        OK(vaultfile_decryptor_update(stream, NULL, 0, room + got, 1000, &out));
+        got += out;
+    }
+    CHECK(got == right && memcmp(room, text, right) == 0);
+    for (int call = 0; call < 2; call++)
+        FAILS(VAULTFILE_RECORD_DAMAGED, vaultfile_decryptor_update(stream, NULL, 0, room, 1000, &out));
+    FAILS(VAULTFILE_RECORD_DAMAGED, vaultfile_decryptor_finish(stream));
+    vaultfile_decryptor_free(stream);
+    free(room);
     free(damaged);
 
     vaultfile_data_free(made);

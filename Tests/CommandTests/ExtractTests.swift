@@ -176,6 +176,39 @@ import VaultTestSupport
         }
     }
 
+    @Test("lengths that are too large together do no harm", .enabled(if: Host.isRoot)) func hugeLengths() throws {
+        let box = try prepared(
+            """
+            def sp(name):
+                i = tarfile.TarInfo('GNUSparse/' + name); i.size = 513
+                i.pax_headers = {'GNU.sparse.major': '1', 'GNU.sparse.minor': '0', 'GNU.sparse.name': name,
+                    'GNU.sparse.realsize': str(2**63 - 1)}
+                t.addfile(i, io.BytesIO(b'1\\n0\\n1\\n'.ljust(512, b'\\0') + b'q'))
+            for n in range(4): sp('h%d' % n)
+            f('last')
+            """)
+        // Files may be that long on a tmpfs.
+        guard try FolderTests.shell(box, "mount -t tmpfs -o size=1m none out && echo yes") == "yes\n" else { return }
+        defer { _ = try? FolderTests.shell(box, "umount out") }
+        let outcome = try extract(box, "h.vault")
+        #expect(outcome.ending == .status(0), "\(outcome.errors)")
+        #expect(try FolderTests.shell(box, "cd out; ls; stat -c %s h3") == "h0\nh1\nh2\nh3\nlast\n9223372036854775807\n")
+    }
+
+    @Test("a file that is no tar stream, and a stream that ends early, say so and name the file") func noTar() throws {
+        let box = try prepared("f('a'); f('b', b'y' * 100000)")
+        try box.shell("head -c 50000 h.tar >cut.tar; echo text >note.txt")
+        #expect(try box.run("encrypt", "cut.tar", "note.txt", environment: key).ending == .status(0))
+        let none = try extract(box, "note.txt.vault")
+        #expect(none.ending == .status(64))
+        #expect(none.errors.contains("note.txt.vault: its contents are not a tar stream"), "\(none.errors)")
+        #expect(none.errors.contains("vaultfile decrypt writes its contents"))
+        let cut = try extract(box, "cut.tar.vault")
+        #expect(cut.ending == .status(65))
+        #expect(cut.errors.contains("cut.tar.vault: ") && cut.errors.contains("1 extracted"), "\(cut.errors)")
+        #expect(box.bytes("out/a") == Array("x".utf8))
+    }
+
     @Test("a full disk ends with a summary") func fullDisk() throws {
         let box = try prepared("f('a'); f('b', b'y' * 3000000); f('c')")
         // Needs root, and is passed over without it.

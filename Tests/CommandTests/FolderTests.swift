@@ -229,6 +229,22 @@ import VaultFile
         #expect(try names == Self.shell(box, "/usr/bin/python3 -c 'import os; print(os.listxattr(\"t/a.txt\"))'"))
     }
 
+    @Test("whoever reads a stream that broke off learns of it before they believe its end") func brokenStream() throws {
+        let packing = FolderPacking(
+            root: PathArgument(argument: "/nonexistent/folder"), outputs: [],
+            console: Console(verb: .encrypt, verbosity: .quiet))
+        var isRefused = false
+        #expect(throws: (any Error).self) {
+            _ = try packing.run { input, checkEnd in
+                var byte: UInt8 = 0
+                let count = try unsafe withUnsafeMutableBytes(of: &byte) { try unsafe input.read(into: $0) }
+                #expect(count == 0)
+                do { try checkEnd() } catch { isRefused = true }
+            }
+        }
+        #expect(isRefused)
+    }
+
     @Test("a path that is too long for extract is named, and the status tells") func longPaths() throws {
         // A shell cannot go into folders that are so deep.
         let deep = """

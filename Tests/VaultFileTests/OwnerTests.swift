@@ -78,6 +78,71 @@ import VaultTestSupport
         try check("protect")
     }
 
+    // MARK: Header files
+
+    /// The owner, the group and the mode of a file.
+    private static func access(_ path: FilePath) throws -> [UInt32] {
+        let status = try Stat(path)
+        return [status.userID.rawValue, status.groupID.rawValue, UInt32(status.permissions.rawValue & 0o777)]
+    }
+
+    /// A header file is all that its body's owner needs for access: one that belongs to root locks them out.
+    @Test(
+        "detach gives the header file the owner, the group and the mode of its body, which keeps its own",
+        arguments: owners)
+    func detached(_ owner: (UInt32, UInt32)) throws {
+        let container = try Self.container()
+        let (body, header) = (container.path, container.folder["h"])
+        try Self.give(body, owner.0, owner.1, mode: 0o640)
+        let expected = [owner.0, owner.1, 0o640]
+        try Vault.detach(at: body, to: header, with: .key(Self.old))
+        #expect(try Self.access(header) == expected)
+        #expect(try Self.access(body) == expected)
+        try Vault.attach(at: body, from: header, with: .key(Self.old))
+        #expect(try Self.access(body) == expected)
+        #expect(try container.folder.names == ["c"])
+    }
+
+    @Test("a header file that is replaced keeps its owner, its group and its mode", arguments: owners)
+    func rotatedHeader(_ owner: (UInt32, UInt32)) throws {
+        let container = try Self.container()
+        let header = container.folder["h"]
+        try Vault.detach(at: container.path, to: header, with: .key(Self.old))
+        let body = try Self.access(container.path)
+        try Self.give(header, owner.0, owner.1, mode: 0o604)
+        let inode = try Stat(header).inode
+        try Vault.rotateHeaderFile(at: header, KeyChange(adding: [.key(testKey(2))]), with: .key(Self.old))
+        #expect(try Stat(header).inode != inode)
+        #expect(try Self.access(header) == [owner.0, owner.1, 0o604])
+        #expect(try Self.access(container.path) == body)
+    }
+
+    @Test("a header file whose owner or group cannot be kept is not replaced") func headerNotKept() async {
+        await #expect(processExitsWith: .success) {
+            for (owner, group) in [(UInt32(0), UInt32(0)), (0, Self.user), (Self.user, Self.group)] {
+                let container = try Self.container()
+                let header = container.folder["h"]
+                try Vault.detach(at: container.path, to: header, with: .key(Self.old))
+                let before = try container.folder.read("h")
+                try Self.give(container.folder.path, 0, 0, mode: 0o777)
+                try Self.give(header, owner, group, mode: 0o666)
+                var refused: VaultError?
+                try Self.asUser {
+                    do {
+                        try Vault.rotateHeaderFile(
+                            at: header, KeyChange(adding: [.key(testKey(2))]), with: .key(Self.old))
+                    } catch let error as VaultError {
+                        refused = error
+                    }
+                }
+                guard refused?.code == .outputFailed, refused?.systemError == .notPermitted,
+                    try container.folder.names == ["c", "h"], try container.folder.read("h") == before,
+                    try Self.access(header) == [owner, group, 0o666]
+                else { exit(1) }
+            }
+        }
+    }
+
     // MARK: Leftovers
 
     @Test("a leftover of a keyring is erased only if it has the keyring's owner") func plantedLeftover() throws {

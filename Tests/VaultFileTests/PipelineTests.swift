@@ -272,6 +272,27 @@ import VaultTestSupport
         }
     }
 
+    @Test(
+        "an end of the input that its writer does not confirm makes no complete container",
+        arguments: [0, 10, 65_536, 1 << 20], [Compression.none, .deflate])
+    func unconfirmedEnd(_ count: Int, _ compression: Compression) throws {
+        struct Missing: Error {}
+        let folder = try TemporaryFolder()
+        var options = SealOptions()
+        options.compression = compression
+        let bytes = try output(piped: true, in: folder) { output in
+            #expect(throws: Missing.self) {
+                try with([UInt8](repeating: 7, count: count), piped: true, in: folder) { input in
+                    _ = try Vault.encrypt(
+                        from: input, to: output, for: [.key(key)], options: options, onEnd: { throw Missing() })
+                }
+            }
+        }
+        #expect(throws: VaultError.self) {
+            _ = try SeekableVaultReader(MemorySource(bytes), with: .key(key))
+        }
+    }
+
     @Test("a number of jobs below 1 is refused before anything is written") func noThreads() throws {
         let folder = try TemporaryFolder()
         let plaintext = randomBytes(100_000, seed: 708)

@@ -17,6 +17,8 @@ internal import VaultSystem
         case changed
         /// It is in the stream, and reading failed: zeros take the place of the rest.
         case cut(Errno)
+        /// It became another kind of file, and is not in the stream.
+        case changedKind
         /// It cannot be read, and is not in the stream.
         case unreadable(Errno)
         /// tar has no form for it, such as a socket. It is not in the stream.
@@ -107,7 +109,7 @@ internal import VaultSystem
                 let earlier = names > 1 ? links.earlierPath(of: FileIdentity(stat), names: names, at: path) : nil
                 return try add(
                     path, try Self.place(of: name, in: folder), nil, stat.type, isSparse: false, linkTo: earlier)
-            case .directory: return .unsuitable("has become a folder")
+            case .directory: return .changedKind
             case .socket: return .unsuitable("is a socket")
             default: return .unsuitable("is of an unknown kind")
             }
@@ -130,7 +132,7 @@ internal import VaultSystem
         let file = try FileDescriptor.openForReading(name, in: folder, .storage)
         defer { try? file.close() }
         let stat = try file.stat()
-        guard stat.type == .regular else { return .unsuitable("has become another kind of file") }
+        guard stat.type == .regular else { return .changedKind }
         let names = UInt64(stat.linkCount)
         if names > 1, let earlier = links.earlierPath(of: FileIdentity(stat), names: names, at: path) {
             return try add(path, try Self.place(of: file), file, .regular, isSparse: false, linkTo: earlier)
@@ -139,7 +141,9 @@ internal import VaultSystem
         let isSparse = stat.blocksAllocated < (stat.size + 511) / 512
         let outcome = try add(path, try Self.place(of: file), file, .regular, isSparse: isSparse)
         guard case .packed = outcome else { return outcome }
-        if let error = try copy(file, UInt64(max(0, stat.size))) { return .cut(error) }
+        // The length in the header is of a later moment than `stat`.
+        let length = unsafe UInt64(max(0, library.calls.archive_entry_size(entry)))
+        if let error = try copy(file, length) { return .cut(error) }
         guard unsafe library.calls.archive_write_finish_entry(archive) >= ARCHIVE_WARN else {
             throw failure("writing \(Self.text(path))")
         }
@@ -171,7 +175,7 @@ internal import VaultSystem
         }
         // Between two calls another program can put something else there, unless the file is open.
         guard let found = FileType(archived: UInt32(unsafe calls.archive_entry_filetype(entry))), found == type else {
-            return .unsuitable("has become another kind of file")
+            return .changedKind
         }
         dropWhatOthersWarnOf()
         if let earlier {

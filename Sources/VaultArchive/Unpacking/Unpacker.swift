@@ -23,6 +23,8 @@ public import VaultTar
         public var makesDevices = false
         /// Whether symbolic links may lead out of the folder.
         public var makesAllLinks = false
+        /// Whether a file is durable before it replaces another one. Otherwise a power failure could lose both.
+        public var isDurable = true
         /// The mode bits that new files do not get.
         public var mask: UInt16 = 0o022
 
@@ -298,8 +300,10 @@ public import VaultTar
         let name = FilePath(bytes: [UInt8](last))
         try chain.with(components.dropLast(), making: { self.note($0) }) { folder in
             let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow)
-            let mayReplace = options.replaces || (there.map { made.contains(FileIdentity($0)) } ?? false)
+            let isMade = there.map { made.contains(FileIdentity($0)) } ?? false
+            let mayReplace = options.replaces || isMade
             do {
+                if let there, there.type == .regular, !isMade, options.isDurable { try workshop.synchronize() }
                 try retrying {
                     unsafe Workshop.file.withPlatformString { file in
                         unsafe name.withPlatformString { name in

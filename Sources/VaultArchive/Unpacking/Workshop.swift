@@ -62,6 +62,15 @@ struct Workshop: ~Copyable {
     /// The path of the file from the root.
     var path: FilePath { name.pushing(Self.file) }
 
+    /// Makes what was written durable, if it is a file.
+    func synchronize() throws(Errno) {
+        let written = try Stat(Self.file, relativeTo: folder, flags: .symlinkNoFollow)
+        guard written.type == .regular else { return }
+        let file = try FileDescriptor.openForReading(Self.file, in: folder, .storage)
+        defer { try? file.close() }
+        try retrying { fsync(file.rawValue) }
+    }
+
     /// Removes what was written.
     func clear() {
         _ = unsafe Self.file.withPlatformString { unsafe unlinkat(folder.rawValue, $0, 0) }

@@ -38,6 +38,8 @@ final class StreamValue<Machine: StreamMachine>: Sendable where Machine: ~Copyab
                 state.machine = consume machine
             } catch {
                 state.failure = error
+                // Without them the caller would have a hole in what it gets.
+                guard output.count == 0, state.waiting.count == 0 else { return }
                 throw error
             }
         }

@@ -281,6 +281,7 @@ struct Hint: Hashable, Sendable {
         Hint("a tar program extracts all paths after decrypt; or shorten the paths, and encrypt it again")
     static let listContainers = Hint("-d shows the containers themselves")
     static let noPatterns = Hint("patterns are not used: name the folder, which stands for all that is in it")
+    static let decryptWhole = Hint("vaultfile decrypt writes its contents")
     static let listMembers = Hint("vaultfile ls shows the paths of the members")
     static let catLink = Hint("name the member that it leads to")
     static let scanStream = Hint("--scan goes by the stream, and reads all of it")

@@ -277,19 +277,19 @@ struct Encrypt: Verb {
         if keys.mayStretch { stretching.begin() }
         let isFolder = input.stat.type == .directory
         if isFolder { sealing.tarIndex = true }
-        let seal = { (source: FileDescriptor) in
+        let seal = { (source: FileDescriptor, checkEnd: @escaping () throws -> Void) in
             let manifest = try Vault.encrypt(
                 from: source, to: output, for: recipients, options: sealing, jobs: threads,
                 onProgress: {
                     // Slots are made before the first byte is read.
                     stretching.end()
                     progress.update($0)
-                }, storingHeaderFile: made.map { made in { try made.store($0) } })
+                }, onEnd: checkEnd, storingHeaderFile: made.map { made in { try made.store($0) } })
             made?.noteSealed()
             return manifest
         }
         guard isFolder else {
-            let manifest = try seal(input.descriptor)
+            let manifest = try seal(input.descriptor) {}
             // With --remove-source, `RemovableInput` reports a change as an error.
             if !self.output.removeSource { input.warnIfChanged(read: manifest.plaintextLength, console) }
             return Self.result(input, manifest, withIndex: index, console)

@@ -94,6 +94,8 @@ struct Extract: Verb {
         var lost: UInt64 = 0
         var bytes: UInt64 = 0
         var status = ExitStatus.done
+
+        var isEmpty: Bool { extracted == 0 && failed == 0 && lost == 0 }
     }
 
     func execute(on console: Console) throws -> ExitStatus {
@@ -129,6 +131,7 @@ struct Extract: Verb {
         options.makesDevices = devices
         options.makesAllLinks = allLinks
         options.mask = Platform.creationMask
+        options.isDurable = !noSync
         let unpacker = try target.attempt(system: .cannotCreate) {
             try Unpacker(into: folder, options) { try container.window.bytes(at: $0, count: $1) }
         }
@@ -146,6 +149,11 @@ struct Extract: Verb {
         } catch let full as FullDisk {
             // What is there is whole, and the user learns how much that is.
             fail(full.failure, &tally, console)
+        } catch let error as NotTar where tally.isEmpty {
+            throw Failure(
+                .usage, container.subject, "its contents are not a tar stream: \(error.reason)", hint: .decryptWhole)
+        } catch {
+            fail(Failure(error, about: container.subject), &tally, console)
         }
         if let trouble = unpacker.finish() { console.warn(target, Escaping.line(trouble)) }
         if !noSync { try target.attempt { try Unpacker.synchronize(folder) } }
@@ -162,7 +170,9 @@ struct Extract: Verb {
             let trouble = try unpacker.add(member) { try? container.find($0) }
             if let trouble { console.warn(subject, Escaping.line(trouble)) }
             tally.extracted += 1
-            tally.bytes += member.kind == .file ? member.fileLength : 0
+            // The lengths come from the maker of the stream: those of a few sparse files can be more than 2⁶⁴ together.
+            let (bytes, isTooLarge) = tally.bytes.addingReportingOverflow(member.kind == .file ? member.fileLength : 0)
+            tally.bytes = isTooLarge ? .max : bytes
             console.note(subject, "extracted")
         } catch let refusal as Refusal {
             if case .system(let error) = refusal, Self.isFull(error) {

@@ -36,10 +36,11 @@ struct FolderPacking: Sendable {
         }
     }
 
-    /// Calls `consume` with a pipe that gives the stream.
+    /// Calls `consume` with a pipe that gives the stream, and with a closure that throws if the stream broke off: the
+    /// pipe ends in that case too.
     ///
     /// - Throws: what kept the stream from being made, what `consume` throws.
-    func run<R>(_ consume: (FileDescriptor) throws -> R) throws -> (R, Tally) {
+    func run<R>(_ consume: (FileDescriptor, @escaping () throws -> Void) throws -> R) throws -> (R, Tally) {
         let (input, pipe) = try FileDescriptor.pipe()
         Platform.closeOnExec(input)
         Platform.closeOnExec(pipe)
@@ -57,7 +58,7 @@ struct FolderPacking: Sendable {
             try? pipe.close()
             throw error
         }
-        let consumed = Result { try consume(input) }
+        let consumed = Result { try consume(input) { _ = try ended.wait { $0 }.get() } }
         // If the reader has given up, the packer gets an error instead of waiting for ever.
         try? input.close()
         let packed = ended.wait { $0 }
@@ -131,6 +132,9 @@ struct FolderPacking: Sendable {
         case .vanished:
             tally.missing += 1
             console.say(Failure(.noInput, path.subject, "was removed before it was read"))
+        case .changedKind:
+            tally.missing += 1
+            console.say(Failure(.noInput, path.subject, "became another kind of file before it was read"))
         case .unreadable(let error):
             tally.missing += 1
             console.say(Failure(.noInput, path.subject, error.words))

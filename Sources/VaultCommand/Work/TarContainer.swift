@@ -41,6 +41,8 @@ struct TarContainer: Sendable {
     /// Whether an error means that bytes are lost, and others may not be.
     static func isDamage(_ error: any Error) -> Bool {
         guard let error = error as? VaultError else { return false }
+        // A bad sector is damage too. The other sectors may be good.
+        if error.code == .inputFailed { return error.systemError == .ioError }
         return error.code != .indexMismatch && ExitStatus(error.code) == .damaged
     }
 

@@ -18,6 +18,8 @@ extension Vault {
     ///   - options: of the container.
     ///   - jobs: the number of threads that do the work, as for the synchronous call.
     ///   - onProgress: called on a thread of the library now and then, with the count of encrypted bytes of plaintext.
+    ///   - checkEnd: called once, when the input has ended, as for the synchronous call. It is called on a thread of the
+    ///     library.
     ///   - storeHeaderFile: stores the header file of a detached container, as for the synchronous call. It is called on
     ///     a thread of the library.
     /// - Returns: the manifest.
@@ -27,13 +29,13 @@ extension Vault {
     public static func encrypt(
         from input: FileDescriptor, to output: FileDescriptor, for recipients: [Recipient],
         options: SealOptions = SealOptions(), jobs: Int? = nil,
-        onProgress: @Sendable (UInt64) throws -> Void = { _ in },
+        onProgress: @Sendable (UInt64) throws -> Void = { _ in }, onEnd checkEnd: @Sendable () throws -> Void = {},
         storingHeaderFile storeHeaderFile: (@Sendable (HeaderFile) throws -> Void)? = nil
     ) async throws -> Manifest {
         try await ThreadExecutor.calls.run {
             try encrypt(
                 from: input, to: output, for: recipients, options: options, jobs: jobs, onProgress: onProgress,
-                storingHeaderFile: storeHeaderFile)
+                onEnd: checkEnd, storingHeaderFile: storeHeaderFile)
         }
     }
 

@@ -46,7 +46,11 @@ final class Sealing: Sendable {
     }
 
     /// Seals everything, then writes the manifest and the end of the container.
-    func run(jobs: ThreadCount, onProgress: (UInt64) throws -> Void) throws -> Manifest {
+    ///
+    /// - Parameter checkEnd: called when the input has ended, before that.
+    func run(
+        jobs: ThreadCount, onProgress: (UInt64) throws -> Void, onEnd checkEnd: () throws -> Void = {}
+    ) throws -> Manifest {
         // mutant: more threads make the same bytes
         let pipeline = Pipeline(jobs: isSmall ? .one : jobs, input: input)
         var packed: Manifest.Packed?
@@ -55,6 +59,7 @@ final class Sealing: Sendable {
         } else {
             try pipeline.run({ try Worker(self) }, pass: { try $0.write() }, onProgress: onProgress)
         }
+        try checkEnd()
         let (length, findings) = plaintext.withLock { ($0.length, $0.findings()) }
         return try container.withLock { [packed] container in
             guard let end = try container.take()?.finish(plaintextLength: length, packed: packed, findings: findings)
