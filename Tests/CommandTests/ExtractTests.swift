@@ -192,7 +192,8 @@ import VaultTestSupport
         defer { _ = try? FolderTests.shell(box, "umount out") }
         let outcome = try extract(box, "h.vault")
         #expect(outcome.ending == .status(0), "\(outcome.errors)")
-        #expect(try FolderTests.shell(box, "cd out; ls; stat -c %s h3") == "h0\nh1\nh2\nh3\nlast\n9223372036854775807\n")
+        let names = try FolderTests.shell(box, "cd out; ls; stat -c %s h3")
+        #expect(names == "h0\nh1\nh2\nh3\nlast\n9223372036854775807\n")
     }
 
     @Test("a file that is no tar stream, and a stream that ends early, say so and name the file") func noTar() throws {
