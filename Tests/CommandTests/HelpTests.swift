@@ -189,7 +189,7 @@ import Testing
         "an operand that is missing is named as the help names it",
         arguments: [
             ("mount", "SOURCE"), ("mount a", "MOUNTPOINT"), ("store move a", "NEW"), ("key export", "NAME"),
-            ("detach", "INPUT"),
+            ("detach", "FILE"),
         ])
     func missingOperands(_ line: String, _ operand: String) throws {
         let box = try Sandbox()
