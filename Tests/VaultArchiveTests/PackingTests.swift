@@ -78,16 +78,24 @@ import VaultTestSupport
     @Test("links to one file are found, and forgotten once all its names were seen") func links() {
         var table = LinkTable(most: 10)
         let (one, two) = (FileIdentity(device: 1, inode: 1), FileIdentity(device: 1, inode: 2))
-        #expect(table.earlierPath(of: one, names: 1, at: [1]) == nil)
-        #expect(table.earlierPath(of: one, names: 3, at: [1, 1]) == nil)
-        #expect(table.earlierPath(of: one, names: 3, at: [2]) == [1, 1])
-        #expect(table.earlierPath(of: one, names: 3, at: [3]) == [1, 1])
+        let (a, b) = (Array("a/a".utf8), Array("b".utf8))
+        table.note(one, names: 1, at: b)
+        #expect(table.earlierPath(of: one) == nil)
+        table.note(one, names: 3, at: a)
+        // A link to what was packed again is one to its first name.
+        table.note(one, names: 3, at: b)
+        #expect(table.earlierPath(of: one) == a)
+        #expect(table.earlierPath(of: one) == a)
         // All three names were seen: the number may be that of another file now.
-        #expect(table.earlierPath(of: one, names: 2, at: [4]) == nil)
+        #expect(table.earlierPath(of: one) == nil)
         // No room: packed whole, each time.
-        let long = [UInt8](repeating: 9, count: 10)
-        #expect(table.earlierPath(of: two, names: 2, at: long) == nil)
-        #expect(table.earlierPath(of: two, names: 2, at: [5]) == nil)
-        #expect(table.earlierPath(of: two, names: 2, at: [6]) == [5])
+        table.note(two, names: 2, at: [UInt8](repeating: 0x39, count: 11))
+        #expect(table.earlierPath(of: two) == nil)
+        table.note(two, names: 2, at: b)
+        #expect(table.earlierPath(of: two) == b)
+        // No member can have this path, so no link can lead to it.
+        var roomy = LinkTable()
+        roomy.note(two, names: 2, at: [UInt8](repeating: 0x39, count: 4097))
+        #expect(roomy.earlierPath(of: two) == nil)
     }
 }

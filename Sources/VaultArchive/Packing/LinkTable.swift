@@ -1,4 +1,5 @@
 internal import VaultSystem
+internal import VaultTar
 
 /// The files with several names whose other names were not found yet. The first name gets the contents, the others
 /// become links to it.
@@ -17,17 +18,21 @@ struct LinkTable {
         self.most = most
     }
 
-    /// The path under which the file was packed before; nil if this is its first name.
-    mutating func earlierPath(of file: FileIdentity, names: UInt64, at path: [UInt8]) -> [UInt8]? {
-        if var linked = files[file] {
-            linked.namesLeft -= 1
-            files[file] = linked.namesLeft > 0 ? linked : nil
-            if linked.namesLeft == 0 { bytes -= linked.path.count }
-            return linked.path
-        }
-        guard names > 1, bytes + path.count <= most else { return nil }
+    /// The path under which the file was packed before; nil if it was not.
+    mutating func earlierPath(of file: FileIdentity) -> [UInt8]? {
+        guard var linked = files[file] else { return nil }
+        linked.namesLeft -= 1
+        files[file] = linked.namesLeft > 0 ? linked : nil
+        if linked.namesLeft == 0 { bytes -= linked.path.count }
+        return linked.path
+    }
+
+    /// Remembers a file whose content is in the stream.
+    ///
+    /// A link can lead only to a path that a member can have. Otherwise the next name gets the content, too.
+    mutating func note(_ file: FileIdentity, names: UInt64, at path: [UInt8]) {
+        guard names > 1, bytes + path.count <= most, TarPath(path) != nil, files[file] == nil else { return }
         files[file] = Linked(path: path, namesLeft: names - 1)
         bytes += path.count
-        return nil
     }
 }

@@ -105,10 +105,11 @@ internal import VaultSystem
             switch stat.type {
             case .regular: return try addFile(name, in: folder, as: path)
             case .symbolicLink, .characterSpecial, .blockSpecial, .fifo:
-                let names = UInt64(stat.linkCount)
-                let earlier = names > 1 ? links.earlierPath(of: FileIdentity(stat), names: names, at: path) : nil
-                return try add(
+                let earlier = links.earlierPath(of: FileIdentity(stat))
+                let outcome = try add(
                     path, try Self.place(of: name, in: folder), nil, stat.type, isSparse: false, linkTo: earlier)
+                if earlier == nil, case .packed = outcome { note(stat, at: path) }
+                return outcome
             case .directory: return .changedKind
             case .socket: return .unsuitable("is a socket")
             default: return .unsuitable("is of an unknown kind")
@@ -128,19 +129,23 @@ internal import VaultSystem
         isFinished = true
     }
 
+    private func note(_ stat: Stat, at path: [UInt8]) {
+        links.note(FileIdentity(stat), names: UInt64(stat.linkCount), at: path)
+    }
+
     private func addFile(_ name: FilePath, in folder: FileDescriptor, as path: [UInt8]) throws -> Outcome {
         let file = try FileDescriptor.openForReading(name, in: folder, .storage)
         defer { try? file.close() }
         let stat = try file.stat()
         guard stat.type == .regular else { return .changedKind }
-        let names = UInt64(stat.linkCount)
-        if names > 1, let earlier = links.earlierPath(of: FileIdentity(stat), names: names, at: path) {
+        if let earlier = links.earlierPath(of: FileIdentity(stat)) {
             return try add(path, try Self.place(of: file), file, .regular, isSparse: false, linkTo: earlier)
         }
         // Asking for the map of holes makes some file systems write the file out, so only files with holes are asked.
         let isSparse = stat.blocksAllocated < (stat.size + 511) / 512
         let outcome = try add(path, try Self.place(of: file), file, .regular, isSparse: isSparse)
         guard case .packed = outcome else { return outcome }
+        note(stat, at: path)
         // The length in the header is of a later moment than `stat`.
         let length = unsafe UInt64(max(0, library.calls.archive_entry_size(entry)))
         if let error = try copy(file, length) { return .cut(error) }
