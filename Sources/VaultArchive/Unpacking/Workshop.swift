@@ -62,13 +62,19 @@ struct Workshop: ~Copyable {
     /// The path of the file from the root.
     var path: FilePath { name.pushing(Self.file) }
 
-    /// Makes what was written durable, if it is a file.
+    /// Makes what was written durable.
     func synchronize() throws(Errno) {
-        let written = try Stat(Self.file, relativeTo: folder, flags: .symlinkNoFollow)
-        guard written.type == .regular else { return }
-        let file = try FileDescriptor.openForReading(Self.file, in: folder, .storage)
-        defer { try? file.close() }
-        try retrying { fsync(file.rawValue) }
+        if let file = try? FileDescriptor.openForReading(Self.file, in: folder, .storage) {
+            defer { try? file.close() }
+            do {
+                try retrying { vaultfile_synchronize(file.rawValue) }
+                return
+            } catch .invalidArgument {
+                // A pipe.
+            }
+        }
+        // A link cannot be opened, nor a file whose mode forbids it.
+        try retrying { vaultfile_sync_file_system(folder.rawValue) }
     }
 
     /// Removes what was written.
