@@ -102,9 +102,15 @@ extension StoreGroup {
     }
 
     /// Wipes the store of a destroyed line. Its making may have stopped before it was one: then it has no key.
+    /// No link is followed: someone who can write the group could point it at another store.
     private static func finishErasure(_ place: Place) throws {
-        guard try exists(place.store) else { return }
-        let root = try FileDescriptor.folder(place.store)
+        guard let name = place.store.lastComponent else { return }
+        let group = try FileDescriptor.folder(place.store.removingLastComponent().removingLastComponent())
+        defer { group.closeQuietly() }
+        let stores = try FileDescriptor.folder(storesFolder, in: group)
+        defer { stores.closeQuietly() }
+        guard try stores.status(of: FilePath(root: nil, [name])) != nil else { return }
+        let root = try FileDescriptor.folder(FilePath(root: nil, [name]), in: stores)
         defer { root.closeQuietly() }
         guard try VaultStore.isStore(root) else {
             // Silence would leave what opens with a passphrase alone.
@@ -113,7 +119,7 @@ extension StoreGroup {
             }
             return
         }
-        try VaultStore.wipe(at: place.store)
+        try VaultStore.wipe(root, at: place.store)
     }
 
     /// Exchanges the unlock keys of shards. After that, older copies of these shards open only with the unlock files from

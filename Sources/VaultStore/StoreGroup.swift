@@ -67,6 +67,14 @@ public final class StoreGroup: Sendable {
         try root.makeFolder(storesFolder, keepingOwner: true)
         try root.makeFolder(shardsFolder, keepingOwner: true)
         guard try !exists(shard(0, of: path)) else { throw StoreError(.storeExists, "there is a group already") }
+        // An unfinished group has no accounts. This one has lost its first shard: a new one would have another group key,
+        // and nobody would find the accounts any more.
+        let stores = try FileDescriptor.folder(storesFolder, in: root)
+        defer { stores.closeQuietly() }
+        guard try stores.names({ _ in true }).isEmpty else {
+            throw StoreError(
+                .storeExists, "it has accounts, and its first shard is missing: put shards/00.vault and its key file back")
+        }
         // With another key, some accounts would get lines that this key does not open.
         for number in 1..<shardCount {
             let shard = shard(number, of: path)
@@ -103,13 +111,7 @@ public final class StoreGroup: Sendable {
         if try exists(Keyring.unlockKeyPath(of: shard)) {
             _ = try Keyring.change(at: shard, making: true, unlocking: KeySet(keys: [unlocker]), body)
         } else {
-            try Keyring.create(at: shard, for: [.key(unlocker)], body)
-        }
-        for file in [shard, Keyring.unlockKeyPath(of: shard)] {
-            guard let name = file.lastComponent else { continue }
-            let made = try FileDescriptor.toUpdate(FilePath(root: nil, [name]), in: folder)
-            defer { made.closeQuietly() }
-            try made.takeOwner(of: folder)
+            try Keyring.create(at: shard, for: [.key(unlocker)], ownedAs: folder, body)
         }
     }
 

@@ -20,6 +20,11 @@ extension VaultStore {
     public static func wipe(at path: FilePath) throws {
         let root = try FileDescriptor.folder(path)
         defer { root.closeQuietly() }
+        try wipe(root, at: path)
+    }
+
+    /// - Parameter path: where the folder is, for the digests of what is kept of its keybag.
+    static func wipe(_ root: FileDescriptor, at path: FilePath) throws {
         guard try isStore(root) else { throw VaultError(.inputFailed, "it is not the folder of a store") }
         do throws(VaultError) {
             try markGone(root)
@@ -70,7 +75,7 @@ extension VaultStore {
             return false
         }
         if let lock = try root.status(of: StoreFolder.lock) {
-            return lock.kind == .regular && lock.size == 0 || lock.kind == .link
+            if lock.kind == .regular && lock.size == 0 || lock.kind == .link { return true }
         }
         return try hasKeys(root)
     }

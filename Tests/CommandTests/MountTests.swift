@@ -138,6 +138,13 @@ struct MountTests {
         let full = "view: warning: is not empty: the mount hides what is in it\n"
         let shut = "src: warning: these keys do not open its first 3 containers\n"
         #expect(end.errors == "vaultfile: \(full)vaultfile: \(shut)")
+        // Those below the folder count too, and a folder without containers is named.
+        try box.shell("rm view/file; mkdir outer; cp -r src outer; mkdir none")
+        for (source, text) in [("outer", "these keys do not open its first 3 containers"), ("none", "no container")] {
+            let end = try Mounted(box, ["-q", "--key-file", "other", source]).end()
+            #expect(end.ending == .status(0) && end.errors.contains(text), "\(end.errors)")
+        }
+        try box.shell("touch view/file")
         // One that opens is enough.
         try box.shell("rm view/file; echo y >src/e")
         try box.run("encrypt", "-q", "--key-file", "other", "--remove-source", "src/e")

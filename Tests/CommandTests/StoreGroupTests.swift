@@ -52,6 +52,16 @@ import VaultFile
         }
     }
 
+    @Test("a group that lost its first shard gets no other group key") func lostFirstShard() throws {
+        let scene = try Scene()
+        try scene.add("4711", "one")
+        _ = try scene.shell("mkdir kept && mv up/shards/00.* kept")
+        let refused = try scene.run("group create", nil)
+        #expect(refused.ending == .status(73) && refused.errors.contains("shards/00.vault"), "\(refused.errors)")
+        _ = try scene.shell("mv kept/00.* up/shards")
+        #expect(try scene.run("get", "4711", ["a"]).text == "one")
+    }
+
     @Test("accounts have stores of their own; verbs find them by --account") func accounts() throws {
         let scene = try Scene()
         try scene.add("4711", "one")

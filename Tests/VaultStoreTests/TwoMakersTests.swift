@@ -44,29 +44,6 @@ import VaultTestSupport
         return errors
     }
 
-    @Test("of two programs that make the lock of a restored store again, both write") func lock() throws {
-        let disk = ModelDisk(try StoreCrashTests.Scene.disk())
-        try disk.during {
-            let root = try FileDescriptor.folder(StoreCrashTests.Scene.path)
-            defer { root.closeQuietly() }
-            try root.remove(StoreFolder.lock)
-            try root.synchronizeFolder()
-        }
-        let put = { @Sendable (name: String) in
-            _ = try StoreCrashTests.Scene.open().put(name, name, .always)
-        }
-        let errors = try interleave(disk.state, { try put("first") }, { try put("second") }) { state, _, second in
-            #expect(second == nil)
-            try ModelDisk(state).during {
-                let store = try StoreCrashTests.Scene.open()
-                #expect(try store.text("first") == "first" && store.text("second") == "second")
-                let own: Set = ["lock", "items", "store.vault", "store.vault.key", "keys.vault", "keys.vault.key"]
-                #expect(Set(try store.folder.root.names { _ in true }.map(\.string)) == own)
-            }
-        }
-        #expect(errors.isEmpty)
-    }
-
     /// A store without a keybag, with an item.
     private func start() throws -> DiskState {
         let disk = ModelDisk(DiskState())
@@ -81,23 +58,6 @@ import VaultTestSupport
 
     private func add(_ key: SymmetricKey) throws {
         _ = try VaultStore.create(at: StoreCrashTests.Scene.path, device: deviceKey, unlockers: [.key(key)])
-    }
-
-    @Test("of two programs that add the keybag, one does, and the other says that it is there") func keybags() throws {
-        let errors = try interleave(
-            start(), { try add(ownerKey) }, { [self] in try add(StoreCrashTests.Scene.other) }
-        ) { state, first, second in
-            #expect((first == nil) != (second == nil))
-            try ModelDisk(state).during {
-                let store = try VaultStore.open(at: StoreCrashTests.Scene.path, device: deviceKey)
-                let key = first == nil ? ownerKey : StoreCrashTests.Scene.other
-                try store.unlock(with: KeySet(keys: [key]))
-                #expect(try store.text("a") == "one")
-                try store.put("b", "two", .unlessOpen)
-                #expect(try store.text("b") == "two")
-            }
-        }
-        #expect(errors.contains { ($0 as? StoreError)?.code == .storeExists })
     }
 
     @Test("a keybag is not added beside a card that has changed since its items were looked at") func cards() throws {

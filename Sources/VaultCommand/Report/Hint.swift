@@ -259,7 +259,8 @@ struct Hint: Hashable, Sendable {
     static let mountElsewhere = Hint("name a folder outside of it")
     static let unmountFirst = Hint("fusermount3 -u with its name unmounts it")
     static let installFuse = Hint("Debian's packages fuse3 and libfuse3-3 have what a mount needs")
-    static let fuseDevice = Hint("a mount needs /dev/fuse, and fusermount3 from the package fuse3")
+    static let fuseDevice = Hint(
+        "a mount needs a folder that you can write, /dev/fuse, and fusermount3 from the package fuse3")
     static let outputName = Hint("give -o a name")
     static let outputFileOrTerminal = Hint("-o FILE writes to a file, -o - to the terminal anyway")
     static let outputTerminal = Hint("-o - writes to the terminal anyway")

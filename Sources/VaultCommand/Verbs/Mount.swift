@@ -120,9 +120,12 @@ struct Mount: Verb {
         return try source.subject.attempt(system: .noInput) {
             let view = try FolderView(try .openForReading(source.path, .folder)) { try keys.open($0) }
             // Otherwise programs would get EACCES for every file, and nobody would know why.
-            if let count = view.refusals(atMost: Self.mostTried) {
+            switch view.trial(atMost: Self.mostTried) {
+            case .opens: break
+            case .refused(let count):
                 let first = count == 1 ? "first container" : "first \(count) containers"
                 console.warn(source.subject, "these keys do not open its \(first)")
+            case .none: console.warn(source.subject, "no container NAME.vault is in it")
             }
             return view
         }

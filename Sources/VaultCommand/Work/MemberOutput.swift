@@ -25,8 +25,8 @@ struct MemberOutput {
         do {
             reader = try opening.seekableToWrite(input)
         } catch {
-            // What follows can be paths in it only, if there are no such files: to look for them would hide the error.
-            guard operands.allSatisfy({ (try? $0.path.stat()) != nil }) else { throw error }
+            // If none of what follows is a file, it can only be paths in it: to look for files would hide the error.
+            guard operands.contains(where: { (try? $0.path.stat()) != nil }) else { throw error }
             return nil
         }
         let manifest = reader.opened.manifest

@@ -79,6 +79,14 @@ extension Keyring {
         at path: FilePath, for unlockers: [Recipient], unprotected isUnprotected: Bool = false,
         _ body: (inout KeyringChange) throws -> R
     ) throws -> R {
+        try create(at: path, for: unlockers, unprotected: isUnprotected, ownedAs: nil, body)
+    }
+
+    /// - Parameter owner: a folder. As root, the files get its owner and group.
+    package static func create<R>(
+        at path: FilePath, for unlockers: [Recipient], unprotected isUnprotected: Bool = false,
+        ownedAs owner: FileDescriptor?, _ body: (inout KeyringChange) throws -> R
+    ) throws -> R {
         if isUnprotected {
             guard unlockers.isEmpty else {
                 throw VaultError(.invalidArgument, "an unprotected keyring needs nothing to unlock it")
@@ -91,6 +99,7 @@ extension Keyring {
         let keyFile = try UnlockKey.errors {
             var file = try OutputFile(at: unlockKeyPath(of: path))
             file.holdKeys()
+            if let owner { try file.descriptor.takeOwner(of: owner) }
             try UnlockKey.write(key, to: file, for: unlockers)
             return file
         }
@@ -99,15 +108,17 @@ extension Keyring {
         let result = try body(&change)
         var file = try OutputFile(at: path)
         file.holdKeys()
+        if let owner { try file.descriptor.takeOwner(of: owner) }
         let text = try empty.text.changed(to: change.items)
         try text.withBytes { try SecretPair.keyring.write($0, to: file, for: [key]) }
         try commit(keyFile, file, at: path)
         return result
     }
 
-    /// Makes several keyrings without keys in one folder. As root, they get its owner and group. Each of their files is synced, and the folder only twice: all
-    /// unlock files are durable before the first keyring file has its name (KEYRING-12). After an error or a crash, some
-    /// of the keyrings may be there, and some unlock files alone. A `change` that may make a keyring uses these.
+    /// Makes several keyrings without keys in one folder. As root, they get its owner and group. Each of their files is
+    /// synced, and the folder only twice: all unlock files are durable before the first keyring file has its name
+    /// (KEYRING-12). After an error or a crash, some of the keyrings may be there, and some unlock files alone. A `change`
+    /// that may make a keyring uses these.
     ///
     /// - Parameters:
     ///   - names: the names of the keyrings. None of their files exists.

@@ -115,7 +115,8 @@ extension FileDescriptor {
     /// Makes a folder in this one, with mode 0700, and makes its name durable. The name of a folder that is there is
     /// made durable too: a program that made it may have been killed before that.
     ///
-    /// - Parameter isOwned: whether it gets the owner and the group of this folder, as ``takeOwner(of:)`` says.
+    /// - Parameter isOwned: whether a new one gets the owner and the group of this folder, as ``takeOwner(of:)`` says. A
+    ///   folder that is there keeps its own: root must not give away what others have put here.
     /// - Returns: false if there is a folder already.
     /// - Throws: `outputFailed`; `inputFailed` if it cannot be opened.
     @discardableResult
@@ -129,10 +130,11 @@ extension FileDescriptor {
             else { throw VaultError(.outputFailed, "its folder cannot be made: \(error)", systemError: error) }
             isNew = false
         }
-        if isOwned {
+        if isOwned, isNew {
             let made = try FileDescriptor.folder(name, in: self)
             defer { made.closeQuietly() }
-            try made.takeOwner(of: self)
+            // The owner of this folder can put another folder of root in its place, but not one that shows them anything.
+            if try made.names({ _ in true }).isEmpty { try made.takeOwner(of: self) }
         }
         try synchronizeFolder()
         return isNew
@@ -140,6 +142,9 @@ extension FileDescriptor {
 
     /// Gives a new file or folder of root the owner and the group of a folder. Nobody else may read what is in a store,
     /// so its owner would lose what root writes there.
+    ///
+    /// Call it on a descriptor of what this program has made. Behind a name may be something else by then: the owner of the
+    /// folder could get any file of root.
     ///
     /// - Throws: `outputFailed`.
     package func takeOwner(of folder: FileDescriptor) throws(VaultError) {

@@ -82,30 +82,54 @@ public final class FolderView: View {
         throw ViewError.replaced
     }
 
-    /// Tries the first containers of the folder, until one opens.
+    /// What a few containers say about the keys.
+    public enum Trial: Equatable, Sendable {
+        /// One opens, or something else than a key was the matter.
+        case opens
+        /// No key opens any of the first ones: so many were tried.
+        case refused(Int)
+        /// There is no container.
+        case none
+    }
+
+    /// Tries the first containers of the folder and of those below it, until one opens.
     ///
     /// - Parameter limit: how many are tried at most. Each may cost the stretching of a passphrase.
-    /// - Returns: how many no key opens, if none was opened; nil if one was, or if no key was the matter.
-    public func refusals(atMost limit: Int) -> Int? {
-        var names: [[UInt8]] = []
-        try? list(rootNode).list(after: 0) { name, _ in
-            if name.kind != .folder { names.append(name.name) }
-            return names.count < limit
-        }
-        var count = 0
-        for name in names {
-            guard let found = try? find(name, in: rootNode) else { continue }
-            defer { forget(found.id, count: 1) }
-            guard found.attributes.kind == .file else { continue }
-            do {
-                _ = try open(found.id)
-                return nil
-            } catch {
-                if errorNumber(for: error) == .permissionDenied { count += 1 }
+    public func trial(atMost limit: Int) -> Trial {
+        var (count, isAny) = (0, false)
+        var folders: [(id: NodeID, isFound: Bool)] = [(rootNode, false)]
+        var next = 0
+        defer { for folder in folders where folder.isFound { forget(folder.id, count: 1) } }
+        while next < folders.count, count < limit {
+            var names: [[UInt8]] = []
+            try? list(folders[next].id).list(after: 0) { name, _ in
+                names.append(name.name)
+                return names.count < Self.mostLookedAt
             }
+            for name in names {
+                guard count < limit, let found = try? find(name, in: folders[next].id) else { continue }
+                guard found.attributes.kind == .file else {
+                    folders.append((found.id, true))
+                    continue
+                }
+                defer { forget(found.id, count: 1) }
+                isAny = true
+                do {
+                    _ = try open(found.id)
+                    return .opens
+                } catch {
+                    guard errorNumber(for: error) == .permissionDenied else { return .opens }
+                    count += 1
+                }
+            }
+            next += 1
+            // A very large tree without containers is not searched to its end.
+            guard folders.count < Self.mostLookedAt else { return .opens }
         }
-        return count == 0 ? nil : count
+        return isAny ? .refused(count) : .none
     }
+
+    private static let mostLookedAt = 1000
 
     /// The node with this name, which is made if there is none or if it is another one by now.
     private func take(
