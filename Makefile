@@ -288,7 +288,7 @@ bench-stores: build
 	$(PYTHON) Benchmarks/stores/run.py $(STORES)
 	$(PYTHON) Benchmarks/stores/run.py --folder /dev/shm --append $(STORES)
 
-# Folders and mounts beside tar, age, 7z, restic and gocryptfs: writes Benchmarks/FOLDERS.md. As root, to drop caches.
+# Folders and mounts beside tar, age, 7z, restic and gocryptfs: writes a page of tables. As root, to drop caches.
 # Takes half an hour and 60 GB of disk.
 bench-folders: build
 	@$(call install,age p7zip-full restic gocryptfs ripgrep)

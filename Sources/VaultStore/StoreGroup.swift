@@ -73,7 +73,8 @@ public final class StoreGroup: Sendable {
         defer { stores.closeQuietly() }
         guard try stores.names({ _ in true }).isEmpty else {
             throw StoreError(
-                .storeExists, "it has accounts, and its first shard is missing: put shards/00.vault and its key file back")
+                .storeExists,
+                "it has accounts, and its first shard is missing: put shards/00.vault and its key file back")
         }
         // With another key, some accounts would get lines that this key does not open.
         for number in 1..<shardCount {
