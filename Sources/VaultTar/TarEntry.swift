@@ -52,7 +52,7 @@ public struct TarEntry: Hashable, Sendable {
     public let linkTarget: [UInt8]
     /// The names of extended attributes that its pax header has in the form of star (`SCHILY.xattr.NAME`), as they are
     /// there. Programs write `%`, `=` and what is not visible ASCII as `%` and two hexadecimal digits.
-    public let attributeNames: Set<[UInt8]>
+    package let attributeNames: Set<[UInt8]>
 
     /// The number of the block behind the content, where the next entry begins.
     public var nextPlace: UInt64 {
