@@ -19,12 +19,12 @@ def main():
     here = pathlib.Path(__file__).parent
     maps = [word for path in ROOT.glob("Sources/C*/module.modulemap") for word in ("-I", path.parent)]
     maps += [
-        word for path in library.glob("checkouts/*/Sources/*/include/module.modulemap") for word in ("-I", path.parent)]
+        word for path in library.parent.glob("checkouts/*/Sources/*/include/module.modulemap") for word in ("-I", path.parent)]
     with tempfile.TemporaryDirectory() as folder:
         programs = {"Swift": pathlib.Path(folder, "swift"), "C": pathlib.Path(folder, "c")}
         subprocess.run(
-            [swiftc, "-O", "-parse-as-library", here / "speed.swift", "-I", library / "release/Modules", *maps,
-             library / "release/libVaultC.a", "-static-stdlib", "-use-ld=lld", "-lsodium", "-lcrypto", "-lz",
+            [swiftc, "-O", "-parse-as-library", here / "speed.swift", "-I", library.parent / "release/Modules", *maps,
+             library.parent / "release/libVaultC.a", "-static-stdlib", "-use-ld=lld", "-lsodium", "-lcrypto", "-lz",
              "-lFoundationEssentials", "-l_FoundationCollections", "-l_FoundationCShims", "-o", programs["Swift"]],
             check=True)
         subprocess.run(

@@ -54,12 +54,12 @@ def check_symbols(library):
 def check_header(swiftc, library, folder):
     """A C compiler reads both headers, and refuses a function that they declare differently."""
     maps = [word for path in ROOT.glob("Sources/C*/module.modulemap") for word in ("-I", path.parent)]
-    checkouts = library / "checkouts"
+    checkouts = library.parent / "checkouts"
     maps += [word for path in checkouts.glob("*/Sources/*/include/module.modulemap") for word in ("-I", path.parent)]
     made = folder / "compiler.h"
     run(swiftc, "-emit-module", "-parse-as-library", "-module-name", "VaultC", "-swift-version", "6",
         "-enable-upcoming-feature", "InternalImportsByDefault", "-enable-upcoming-feature", "MemberImportVisibility",
-        "-I", library / "release/Modules", *maps, "-emit-clang-header-path", made, "-o", folder / "VaultC.swiftmodule",
+        "-I", library.parent / "release/Modules", *maps, "-emit-clang-header-path", made, "-o", folder / "VaultC.swiftmodule",
         *sorted(SOURCES.rglob("*.swift")))
     # Handles are pointers to nothing in particular there.
     own = re.sub(r"typedef struct (vaultfile_\w+) \1;", r"typedef void \1;", HEADER.read_text())
