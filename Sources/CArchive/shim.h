@@ -107,15 +107,16 @@ static inline int vaultfile_archive_place(int file, char *path, size_t size) {
 #endif
 }
 
-// Gives this thread a locale whose characters are UTF-8, and changes nothing else. libarchive converts names from the
-// locale's characters to UTF-8 and back. In the locale "C" each name that is not ASCII would fail.
-static inline int vaultfile_use_utf8(void) {
+// A locale whose characters are UTF-8, and that differs in nothing else; NULL if the system has none. libarchive converts
+// names from the locale's characters to UTF-8 and back. In the locale "C" each name that is not ASCII would fail.
+static inline void *vaultfile_utf8_locale(void) {
     static const char *const names[] = {"C.UTF-8", "UTF-8", "en_US.UTF-8"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         locale_t locale = newlocale(LC_CTYPE_MASK, names[i], (locale_t)0);
-        if (!locale) continue;
-        uselocale(locale);
-        return 1;
+        if (locale) return locale;
     }
-    return 0;
+    return NULL;
 }
+
+// Gives this thread the locale.
+static inline void vaultfile_use_locale(void *locale) { uselocale((locale_t)locale); }

@@ -59,8 +59,12 @@ public struct ArchiveError: Error, Hashable, Sendable {
     /// Makes the names of this thread's archives UTF-8. Each thread that uses libarchive calls it first.
     static func useNamesInUTF8() {
         // Without such a locale, names that are not ASCII are kept as bytes too, but other programs warn of them.
-        _ = vaultfile_use_utf8()
+        guard let locale = unsafe utf8Locale else { return }
+        unsafe vaultfile_use_locale(locale)
     }
+
+    /// It is made once and stays: threads use it until they end.
+    private nonisolated(unsafe) static let utf8Locale: UnsafeMutableRawPointer? = unsafe vaultfile_utf8_locale()
 
     /// The error of the last call on an archive.
     ///
