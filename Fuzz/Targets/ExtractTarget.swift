@@ -70,10 +70,13 @@ enum ExtractTarget: FuzzTarget {
         return members
     }
 
-    private static func below(_ path: TarPath, _ source: TarSource, _ index: TarIndex?) throws -> [TarEntry] {
-        var found: [TarEntry] = []
+    /// The last member with each path at a path and below it. An index leads to the last one alone.
+    private static func below(
+        _ path: TarPath, _ source: TarSource, _ index: TarIndex?
+    ) throws -> [TarPath?: TarEntry] {
+        var found: [TarPath?: TarEntry] = [:]
         try MemberWalk(source, index: index) { _ in false }.members(at: path) { step in
-            if case .member(let entry) = step { found.append(entry) }
+            if case .member(let entry) = step { found[entry.path] = entry }
             return true
         }
         return found
