@@ -312,7 +312,7 @@ def main():
     given = parser.parse_args()
     if given.what == "stream" and not given.command:
         parser.error("stream needs the command")
-    # Whoever stops it does not want its files.
+    # A run that is stopped leaves no files.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(dir=given.folder) as folder:
         {"stream": stream, "random": random_reads, "parquet": parquet}[given.what](given, Path(folder))

@@ -13,7 +13,7 @@ import VaultTestSupport
 import Glibc
 #endif
 
-/// A tar stream in a container: what its maker can do to whoever lists, extracts or mounts it. Nothing beside the folder
+/// A tar stream of a hostile maker, in a container that a user lists, extracts or mounts. Nothing beside the folder
 /// changes, and each file has the bytes of its own member.
 enum ExtractTarget: FuzzTarget {
     static let name = "extract"

@@ -229,7 +229,7 @@ import VaultFile
         #expect(try names == Self.shell(box, "/usr/bin/python3 -c 'import os; print(os.listxattr(\"t/a.txt\"))'"))
     }
 
-    @Test("whoever reads a stream that broke off learns of it before they believe its end") func brokenStream() throws {
+    @Test("the reader of a stream that broke off gets an error at its end") func brokenStream() throws {
         let packing = FolderPacking(
             root: PathArgument(argument: "/nonexistent/folder"), outputs: [],
             console: Console(verb: .encrypt, verbosity: .quiet))

@@ -43,7 +43,7 @@ class HeaderBeside:
             with file:
                 file.write(bytes_)
         except FileExistsError:
-            # A client repeats a write whose answer was lost, and is refused. Nobody else writes these bytes.
+            # A client repeats a write whose answer was lost, and gets an error. The same bytes are its own.
             self._fs.invalidate_cache(self.path)
             if read_header(self._fs, self.path) != bytes_:
                 raise
@@ -60,8 +60,7 @@ class HeaderBeside:
             return False
 
     def fits(self, path: str) -> bool:
-        """Whether the container there is the one that was begun with it. If it cannot be read, nobody knows, and the
-        error goes on."""
+        """Whether the container there is the one that was begun with it. Raises the error of a read that fails."""
         self._fs.invalidate_cache(path)
         try:
             with self._fs.open(path, "rb") as file:

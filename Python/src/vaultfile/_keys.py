@@ -329,7 +329,7 @@ def recipients_handle(recipients: Optional[Recipients]) -> Handle:
 
 
 def sealing_handle(recipients: Optional[Recipients]) -> Handle:
-    """The same for a new container, which somebody must be able to open."""
+    """The same for a new container, which needs at least one."""
     items = _items(recipients, Target)
     if not items:
         raise invalid("no keys were given: nobody could open the container")

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import io
 import os
-from typing import Any, Optional
+from typing import Any, Iterator, Optional
 
 from ._errors import DamagedError, Error, about, check, invalid, name_path
 from ._keys import Keys, KeysHandle
@@ -202,32 +203,26 @@ class Reader(Opened, io.BufferedReader):
     # the error would lose good bytes without a word.
 
     def read(self, size: Optional[int] = -1, /) -> bytes:
-        place = self.tell()
-        try:
+        with self._keeping_place():
             return super().read(size)
-        except BaseException:
-            self._return(place)
-            raise
 
     def readinto(self, buffer: Any, /) -> int:
-        place = self.tell()
-        try:
+        with self._keeping_place():
             return super().readinto(buffer)
-        except BaseException:
-            self._return(place)
-            raise
 
     def readline(self, size: Optional[int] = -1, /) -> bytes:
+        with self._keeping_place():
+            return super().readline(-1 if size is None else size)
+
+    @contextlib.contextmanager
+    def _keeping_place(self) -> Iterator[None]:
         place = self.tell()
         try:
-            return super().readline(-1 if size is None else size)
+            yield
         except BaseException:
-            self._return(place)
+            if not self.closed:
+                self.seek(place)
             raise
-
-    def _return(self, place: int) -> None:
-        if not self.closed:
-            self.seek(place)
 
 
 class SharedReader(Opened, io.BufferedIOBase):

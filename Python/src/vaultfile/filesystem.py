@@ -159,8 +159,8 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
             # The container of another writer has another header file: it is not replaced.
             replace = mode == "wb" and (there is None or exists)
             return LocalWriter(path, self._keys, replace=replace, header=there, **options)
-        # The object appears when the container is complete. Nobody's new object is replaced, where S3 and others can see
-        # to it; a local file system has no temporary files in the mode xb.
+        # The object appears when the container is complete. S3 and others do not replace an object that is new there; a
+        # local file system has no temporary files in the mode xb.
         beside = None if there is None else HeaderBeside(self.fs, there)
         if beside is not None and not exists:
             mode = "xb"

@@ -16,7 +16,7 @@ struct KeyHolders: Sendable {
         if own.contains(FileIdentity(input.stat)) { return "belongs to a keyring" }
         if let found = try? input.withSecretPrefix(KnownFormats.keyHolder), let what = found { return what }
         guard (try? input.beginsWithMagic) == true else { return nil }
-        // Without it nobody opens its container.
+        // No key opens its container without it.
         if (try? HeaderFile(FileSource(input.descriptor))) != nil { return "is a header file" }
         return isKeyringFile(input) || isUnlockFile(input) ? "looks like a file of a keyring" : nil
     }

@@ -177,17 +177,13 @@ struct Encrypt: Verb {
             verb: Self.name, outcome: .encrypted, selection: .plaintexts, rules: rules, options: output, many: many,
             takesFolders: !many.isFleet, console: console)
         let threads = many.threads(for: operands).each
-        var output: FilePath?
-        if made != nil, let operand = operands.first {
+        if let made, let operand = operands.first {
             let destination = try? rules.destination(
                 for: InputItem(operand: operand), operand.statAsInput(takingFolders: true))
-            if case .file(let place) = destination {
-                output = place.path.path
-                made?.noteContainer(place.path.path)
-            }
+            if case .file(let place) = destination { made.noteContainer(place.path.path) }
         }
         var status: ExitStatus?
-        defer { if status != .done { made?.removeIfUseless(for: output) } }
+        defer { if status != .done { made?.removeIfUseless() } }
         status = try transfer.run(operands) { item, stat throws(Failure) in
             if item.found == nil { try refuseContainer(item.operand, stat) }
             if update, stat.type == .directory {

@@ -9,6 +9,7 @@ final class MadeHeaderFile: Sendable {
     private let isDurable: Bool
     private let made = Mutex<HeaderFile?>(nil)
     private let isSealed = Mutex(false)
+    /// Where the container will be; nil if it goes to a pipe.
     private let container = Mutex<FilePath?>(nil)
 
     /// - Parameter isDurable: whether it is durable before the container gets its first byte or its name.
@@ -40,14 +41,12 @@ final class MadeHeaderFile: Sendable {
     func noteSealed() { isSealed.withLock { $0 = true } }
 
     /// Removes it if the run has failed and left no container that needs it.
-    ///
-    /// - Parameter output: where the container is; nil if it went to a pipe.
-    func removeIfUseless(for output: FilePath?) {
+    func removeIfUseless() {
         guard let file = made.withLock({ $0 }) else { return }
         if isSealed.withLock({ $0 }) {
             // What went to a pipe is complete. A file may have got its name before something else failed.
-            guard let output else { return }
-            let there = try? Inspection(FileSource(at: output)).headers.first
+            guard let container = container.withLock({ $0 }) else { return }
+            let there = try? Inspection(FileSource(at: container)).headers.first
             guard there?.commitment != file.summary.commitment else { return }
         }
         guard (try? HeaderFile(FileSource(at: place.path))) == file else { return }
