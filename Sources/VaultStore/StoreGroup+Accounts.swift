@@ -11,14 +11,15 @@ extension StoreGroup {
     ///   - account: 1 to 255 bytes.
     ///   - unlockers: what unlocks the other classes, as in ``VaultStore/create(at:device:unlockers:)``.
     /// - Returns: the store, sealed.
-    /// - Throws: ``StoreError`` with `storeExists` if the account has a store, `invalidName`, and
+    /// - Throws: ``StoreError`` with `storeExists` if the account has a store, or if its shard is older than its store;
+    ///   `invalidName`;
     ///   `noSuchAccount` if another program has erased the account meanwhile; `VaultError` with
     ///   `invalidArgument` if its shard has no room for another line; what changing a keyring and making a store throw.
     public func createStore(of account: String, unlockers: [Recipient] = []) throws -> VaultStore {
         let lines = try lines(of: account)
         // What an erasure that was interrupted has left.
         for place in lines.erased { try Self.finishErasure(place) }
-        let device = try lines.device ?? addLine(lines.now)
+        let device = try lines.device ?? newLine(lines.now)
         let made = Result {
             try VaultStore.create(
                 at: lines.now.store, device: device, unlockers: unlockers, unlessOpen: UnlessOpenKeys.defaultKind,
@@ -31,6 +32,19 @@ extension StoreGroup {
             throw StoreError.noSuchAccount
         }
         return try made.get()
+    }
+
+    private func newLine(_ place: Place) throws -> SymmetricKey {
+        // The line comes before the store, so this store has lost its line. A new one would have another key, and an
+        // erasure of the account would wipe a store that the newer shard opens.
+        let isThere = try Self.exists(place.store)
+        // Another program may have made both meanwhile.
+        let line = try Keyring.open(at: place.shard, unlocking: keys).entries.first { $0.name == place.name }
+        guard !isThere || line != nil else {
+            throw StoreError(
+                .storeExists, "the account has a store, and its shard is older: put the newer shard back")
+        }
+        return try addLine(place)
     }
 
     private func addLine(_ place: Place) throws -> SymmetricKey {
@@ -81,13 +95,15 @@ extension StoreGroup {
     /// Older copies of the shard still hold the key: with them and with what unlocked them, copies of the store open.
     /// The items of the other classes in copies of the store open without the device key, with what unlocked the store.
     ///
-    /// - Parameter account: 1 to 255 bytes.
+    /// - Parameters:
+    ///   - account: 1 to 255 bytes.
+    ///   - onUnreadable: as for ``VaultStore/wipe(at:onUnreadable:)``.
     /// - Returns: what is left of the old shard, and whether its unlock key was exchanged. If it was not, call
     ///   ``renew(with:all:)``. Nil if the account was erased before, and this call only finished that.
     /// - Throws: ``StoreError`` with `noSuchAccount` if there never was this account, `invalidName`; what changing a
-    ///   keyring and ``VaultStore/wipe(at:)`` throw.
+    ///   keyring and ``VaultStore/wipe(at:onUnreadable:)`` throw.
     @discardableResult
-    public func erase(_ account: String) throws -> Keyring.Traces? {
+    public func erase(_ account: String, onUnreadable: (VaultError) -> Void = { _ in }) throws -> Keyring.Traces? {
         let lines = try lines(of: account)
         guard lines.device != nil || !lines.erased.isEmpty else { throw StoreError.noSuchAccount }
         var traces: Keyring.Traces?
@@ -95,15 +111,17 @@ extension StoreGroup {
             traces = try Keyring.change(at: lines.now.shard, unlocking: keys) { change in
                 try change.destroy(lines.now.name)
             }.traces
-            try Self.finishErasure(lines.now)
+            try Self.finishErasure(lines.now, onUnreadable)
         }
-        for place in lines.erased { try Self.finishErasure(place) }
+        for place in lines.erased { try Self.finishErasure(place, onUnreadable) }
         return traces
     }
 
     /// Wipes the store of a destroyed line. Its making may have stopped before it was one: then it has no key.
     /// No link is followed: someone who can write the group could point it at another store.
-    private static func finishErasure(_ place: Place) throws {
+    private static func finishErasure(
+        _ place: Place, _ onUnreadable: (VaultError) -> Void = { _ in }
+    ) throws {
         guard let name = place.store.lastComponent else { return }
         let group = try FileDescriptor.folder(place.store.removingLastComponent().removingLastComponent())
         defer { group.closeQuietly() }
@@ -119,7 +137,7 @@ extension StoreGroup {
             }
             return
         }
-        try VaultStore.wipe(root, at: place.store)
+        try VaultStore.wipe(root, at: place.store, onUnreadable)
     }
 
     /// Exchanges the unlock keys of shards. After that, older copies of these shards open only with the unlock files from

@@ -46,12 +46,20 @@ extension VaultStore {
             throw VaultError(.inUse, "another program is changing what unlocks the store")
         }
         // Kept first: after an error the store is as it was.
+        var new: [ItemProtection] = []
         do {
             for (name, classes) in Self.keptTogether.reversed() {
+                let text = try keybag.encoded(of: classes)
+                if try kept(name).read(atMost: Self.longestText) == nil { new.append(name) }
                 try kept(name).keep(
-                    keybag.encoded(of: classes), digest,
-                    seconds: name == .complete ? UInt32(clamping: time.components.seconds) : nil)
+                    text, digest, seconds: name == .complete ? UInt32(clamping: time.components.seconds) : nil)
             }
+        } catch {
+            // What was kept before belongs to an unlock that has not failed.
+            for name in new { kept(name).drop() }
+            throw error
+        }
+        do {
             // A wipe that began meanwhile has looked for what is kept before this was.
             try folder.refuseGone()
             try finishUnlocking([keybag], of: source, since: before)
@@ -139,10 +147,14 @@ extension VaultStore {
     /// - Parameters:
     ///   - path: of the keybag.
     ///   - root: the folder of a store that is wiped, with a file `gone`; nil for no wipe.
+    ///   - onUnreadable: called if the system has such a memory, and does not let this process look into it. A process
+    ///     outside of its container may have put keys there.
     /// - Throws: `VaultError` with `inputFailed`, `outputFailed`, `keyringMalformed`, `memoryUnavailable`.
-    static func endKept(ofKeybag path: FilePath, in root: FileDescriptor? = nil) throws(VaultError) {
+    static func endKept(
+        ofKeybag path: FilePath, in root: FileDescriptor? = nil, _ onUnreadable: (VaultError) -> Void = { _ in }
+    ) throws(VaultError) {
         let files = [path, Keyring.unlockKeyPath(of: path)]
-        let mark = root.flatMap { try? FileDescriptor.toUpdate(StoreFolder.gone, in: $0) }
+        let mark = try root.flatMap { root throws(VaultError) in try markOfWipe(in: root) }
         defer { mark?.closeQuietly() }
         var noted: [UInt8]?
         if let mark { noted = try KeptSecret.notedDigest(of: files.count, in: mark) }
@@ -156,14 +168,15 @@ extension VaultStore {
             do throws(VaultError) {
                 try KeptSecret.endAll(with: digest, atMost: longestText)
             } catch {
-                guard error.code != .keyStoreUnavailable else { return }
-                // Someone who can write the folder may have made the name a second one of another file.
-                let status = try? root?.status(of: StoreFolder.gone)
-                if let mark, status?.linkCount == 1, status?.size == 0 {
+                let isUnavailable = error.code == .keyStoreUnavailable
+                let isHidden = [.notPermitted, .permissionDenied].contains(error.systemError)
+                guard !isUnavailable || isHidden else { return }
+                if let mark, (try? root?.status(of: StoreFolder.gone))??.size == 0 {
                     try? mark.writeFully(digest.span, at: 0)
                     try? mark.synchronizeFile()
                 }
-                throw error
+                guard isUnavailable else { throw error }
+                return onUnreadable(error)
             }
         }
         guard noted != nil, let mark else { return }
@@ -172,6 +185,14 @@ extension VaultStore {
         } catch {
             throw VaultError(.outputFailed, "its mark cannot be emptied: \(error)")
         }
+    }
+
+    /// Opens the file `gone` of a wipe; nil if it cannot be written, or if someone who can write the folder has put
+    /// something else there: a pipe, or a second name of another file.
+    private static func markOfWipe(in root: FileDescriptor) throws(VaultError) -> FileDescriptor? {
+        let status = try root.status(of: StoreFolder.gone)
+        guard let status, status.kind == .regular, status.linkCount == 1 else { return nil }
+        return try? FileDescriptor.toUpdate(StoreFolder.gone, in: root)
     }
 
     // MARK: What unlocks a store

@@ -13,31 +13,51 @@ extension VaultStore {
     /// Overwriting is worth nothing on flash, on file systems with snapshots, and against backups. Destroying the
     /// device key helps there.
     ///
-    /// - Parameter path: the folder of the store. Two names, `gone` and `lock`, stay in it, and what is no file of a
-    ///   store.
+    /// - Parameters:
+    ///   - path: the folder of the store, and no link to it. Two names, `gone` and `lock`, stay in it, and what is no
+    ///     file of a store.
+    ///   - onUnreadable: called if the system does not let this process see whether it keeps keys of the store, as in
+    ///     many containers of programs. Call this again where it does, or restart the machine.
     /// - Throws: `VaultError` with `inputFailed` if it is not the folder of a store; the first error of removing
     ///   something, also `outputFailed` and `inUse`. All that could be removed is removed then.
-    public static func wipe(at path: FilePath) throws {
-        let root = try FileDescriptor.folder(path)
+    public static func wipe(at path: FilePath, onUnreadable: (VaultError) -> Void = { _ in }) throws {
+        let root = try folderToWipe(path)
         defer { root.closeQuietly() }
-        try wipe(root, at: path)
+        try wipe(root, at: path, onUnreadable)
+    }
+
+    /// Opens the folder of a store. A link is refused: someone who may make one could point it at another store.
+    private static func folderToWipe(_ path: FilePath) throws(VaultError) -> FileDescriptor {
+        guard let last = path.lastComponent, last.kind == .regular else { return try FileDescriptor.folder(path) }
+        let parent = path.removingLastComponent()
+        let around = try FileDescriptor.folder(parent.isEmpty ? "." : parent)
+        defer { around.closeQuietly() }
+        let name = FilePath(root: nil, [last])
+        if try around.status(of: name)?.kind == .link {
+            throw VaultError(.inputFailed, "it is a link: name the folder that it leads to")
+        }
+        return try FileDescriptor.folder(name, in: around)
     }
 
     /// - Parameter path: where the folder is, for the digests of what is kept of its keybag.
-    static func wipe(_ root: FileDescriptor, at path: FilePath) throws {
+    static func wipe(_ root: FileDescriptor, at path: FilePath, _ onUnreadable: (VaultError) -> Void = { _ in }) throws {
         guard try isStore(root) else { throw VaultError(.inputFailed, "it is not the folder of a store") }
+        let wipe = Wipe(root)
         do throws(VaultError) {
             try markGone(root)
         } catch {
-            guard error.systemError == .noSpace || error.systemError == .diskQuotaExceeded else { throw error }
-            // A full disk must not keep the store alive: the card's unlock file makes room for the mark.
-            Wipe(root).erase([Keyring.unlockKeyPath(of: StoreFolder.card)])
-            try markGone(root)
+            // What keeps the mark from being made must not save the keys. On a full disk, the card's unlock file makes
+            // room for it.
+            wipe.erase([Keyring.unlockKeyPath(of: StoreFolder.card)])
+            wipe.attempt { () throws(VaultError) in try markGone(root) }
         }
-        let wipe = Wipe(root)
         // What is kept of the keybag can be told by the keybag alone.
         wipe.attempt { () throws(VaultError) in
-            try endKept(ofKeybag: path.appending(StoreFolder.keybag.components), in: root)
+            do throws(VaultError) {
+                try endKept(ofKeybag: path.appending(StoreFolder.keybag.components), in: root, onUnreadable)
+            } catch {
+                throw error.saying("keys that the system keeps of it may stay: \(error.message)")
+            }
         }
         // The keys first: whatever fails later, nothing opens any more.
         wipe.erase(keyFiles)
@@ -57,7 +77,9 @@ extension VaultStore {
             wipe.erase(names)
         }
         for folder in [StoreFolder.itemsFolder, StoreFolder.lostFolder] { wipe.empty(folder) }
-        if let failure = wipe.failure { throw failure }
+        guard let failure = wipe.failure else { return }
+        guard try hasKeys(root) else { throw failure.saying("its keys are destroyed, but \(failure.message)") }
+        throw failure
     }
 
     /// The names of the files with keys. The unlock files come first: without them nothing opens.
@@ -100,7 +122,7 @@ extension VaultStore {
 /// A wipe, which goes on after each failure: someone who can make one name in the folder must not save the keys.
 private final class Wipe {
     let root: FileDescriptor
-    /// The first one.
+    /// The first failure.
     private(set) var failure: VaultError?
 
     init(_ root: FileDescriptor) { self.root = root }
@@ -123,7 +145,7 @@ private final class Wipe {
                 isChanged = true
                 // If it cannot be overwritten, it is removed all the same: that is better than a key that stays.
                 if status.kind == .regular { attempt { () throws(VaultError) in try overwrite(name) } }
-                try root.remove(name)
+                try remove(name, from: root, as: name)
             }
         }
         if isChanged { attempt(root.synchronizeFolder) }
@@ -135,12 +157,21 @@ private final class Wipe {
         try file.overwrite()
     }
 
+    /// - Parameter path: what an error calls it.
+    private func remove(_ name: FilePath, from folder: FileDescriptor, as path: FilePath) throws(VaultError) {
+        do {
+            try folder.remove(name)
+        } catch {
+            throw error.saying("its file \(path) stays: \(error.message)")
+        }
+    }
+
     /// Removes all files in a folder of the store. A link in its place is removed.
     func empty(_ name: FilePath) {
         attempt { () throws(VaultError) in
             guard let status = try root.status(of: name) else { return }
             guard status.kind == .folder else {
-                if status.kind == .link { try root.remove(name) }
+                if status.kind == .link { try remove(name, from: root, as: name) }
                 return
             }
             let folder = try FileDescriptor.folder(name, in: root)
@@ -148,10 +179,17 @@ private final class Wipe {
             for file in try folder.names({ _ in true }) {
                 attempt { () throws(VaultError) in
                     guard try folder.status(of: file)?.kind != .folder else { return }
-                    try folder.remove(file)
+                    try remove(file, from: folder, as: name.appending(file.components))
                 }
             }
             try folder.synchronizeFolder()
         }
+    }
+}
+
+extension VaultError {
+    /// The same error with another message.
+    fileprivate func saying(_ message: String) -> VaultError {
+        VaultError(code, message, errorNumber: errorNumber)
     }
 }

@@ -45,6 +45,17 @@ struct StoreBox {
 }
 
 @Suite struct StoreCommandTests {
+    @Test("a wipe follows no link, and says what it could not remove") func wipes() throws {
+        let store = try StoreBox()
+        try store.put("a", "complete")
+        _ = try Sandbox.shell("ln -s s \"$1\"/link", [Array(store.box.folder.string.utf8)])
+        let refused = try store.box.run("store", "wipe", "-S", "link", "--yes")
+        #expect(refused.ending == .status(66) && refused.errors.contains("link: it is a link"), "\(refused.errors)")
+        #expect(try store.run("get", ["--unlock", "file:me", "a"]).text == "contents")
+        #expect(try store.box.run("store", "wipe", "-S", "./s/", "--yes").ending == .status(0))
+        #expect(try store.run("list").ending == .status(80))
+    }
+
     @Test("what put stores, get writes; an unlocked store gives all classes") func roundTrip() throws {
         let store = try StoreBox()
         try store.putAll()

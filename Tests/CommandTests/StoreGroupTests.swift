@@ -113,7 +113,36 @@ import VaultFile
         _ = try scene.shell("mv up/shards/fe.vault kept")
         let lacking = try scene.run("group renew", nil)
         #expect(lacking.ending == .status(66) && lacking.errors.contains("up/shards/fe.vault: is missing\n"))
+        try olderShard(scene)
         _ = try scene.shell("mv kept up/shards/fe.vault")
+    }
+
+    /// A shard from before its store gets no line: an erasure would then wipe a store that the newer shard opens.
+    private func olderShard(_ scene: Scene) throws {
+        _ = try scene.shell("cp -a up/shards old")
+        try scene.add("9000", "nine")
+        _ = try scene.shell("mv up/shards newer && mv old up/shards")
+        let refused = try scene.run("create", "9000")
+        #expect(refused.ending == .status(73) && refused.errors.contains("put the newer shard back"), "\(refused.errors)")
+        #expect(try scene.run("group erase", "9000", ["--yes"]).ending == .status(66))
+        _ = try scene.shell("rm -r up/shards && mv newer up/shards")
+        #expect(try scene.run("get", "9000", ["a"]).text == "nine")
+    }
+
+    @Test("a missing shard is named") func missingShard() throws {
+        let scene = try Scene()
+        try scene.add("4711")
+        let shard = try scene.shell("cd up/shards && ls -t *.vault | head -n 1").dropLast()
+        for file in ["\(shard)", "\(shard).key"] {
+            _ = try scene.shell("mv up/shards/\(file) kept")
+            for verb in ["list", "create", "group erase"] {
+                let lacking = try scene.run(verb, "4711", verb == "group erase" ? ["--yes"] : [])
+                #expect(lacking.errors.hasPrefix("vaultfile: up/shards/\(file): is missing\nvaultfile: hint: restore it"), "\(lacking.errors)")
+            }
+            _ = try scene.shell("mv kept up/shards/\(file)")
+        }
+        _ = try scene.shell("mv up/shards/00.vault kept")
+        #expect(try scene.run("list", "4711").errors.contains("up/shards/00.vault: is missing\nvaultfile: hint: if store group create"))
     }
 
     private func refusals(_ scene: Scene) throws {

@@ -173,6 +173,48 @@ import VaultTestSupport
         #expect(try store.run("get", ["always"]).errors.contains("(keyringMismatch)"))
     }
 
+    @Test("a key that unlocks the store does not become its device key") func unlockerAsDevice() throws {
+        let store = try StoreBox()
+        let refused = try store.run("rotate", ["--new-device-key", "file:me"])
+        #expect(refused.ending == .status(64) && refused.errors.contains("this key unlocks the store"), "\(refused.errors)")
+        #expect(try store.run("list").ending == .status(0))
+        // A store without other classes has nothing that it could unlock.
+        let plain = try StoreBox(unlocker: nil)
+        #expect(try plain.run("rotate", ["--new-device-key", "file:me"]).ending == .status(0))
+    }
+
+    @Test("with few open files, a rotation says so, and the same command finishes it") func fewFiles() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        let words = store.arguments("rotate", ["--unlock", "file:me", "--class", "complete"])
+        var failures = 0
+        for limit in 12...22 {
+            let done = try store.box.run(words, prelude: "ulimit -n \(limit)", environment: StoreBox.environment)
+            failures += done.ending == .status(0) ? 0 : 1
+            #expect(done.ending == .status(0) || done.errors.lowercased().contains("too many open files"), "\(done.errors)")
+            #expect(!done.errors.contains("keysChanged"), "\(limit): \(done.errors)")
+        }
+        #expect(failures > 0)
+        #expect(try store.run("rotate", ["--unlock", "file:me", "--class", "complete"]).ending == .status(0))
+        #expect(try store.run("get", ["--unlock", "file:me", "complete"]).text == "contents")
+    }
+
+    @Test("a card from another backup than the keybag is named as such") func otherBackup() throws {
+        let store = try StoreBox()
+        try store.putAll()
+        func shell(_ script: String) throws -> String {
+            try Sandbox.shell("cd \"$1\" && \(script)", [Array(store.box.folder.string.utf8)])
+        }
+        _ = try shell("mkdir old && cp s/store.vault* old")
+        #expect(try store.run("rotate", ["--unlock", "file:me", "--class", "unless-open"]).ending == .status(0))
+        _ = try shell("mkdir new && mv s/store.vault* new && cp old/* s")
+        let refused = try store.run("list", ["--unlock", "file:me"])
+        #expect(refused.errors.contains("store.vault, keys.vault and their .key files"), "\(refused.errors)")
+        #expect(!refused.errors.contains("--repair"))
+        _ = try shell("cp new/* s")
+        #expect(try store.run("get", ["always"]).text == "contents")
+    }
+
     @Test("passphrase --renew leaves only what it names") func renew() throws {
         let store = try StoreBox()
         try store.put("x", "complete", "text")

@@ -133,6 +133,49 @@ import VaultTestSupport
         }
     }
 
+    @Test("where the system hides its keys, a wipe says so, and a later one outside ends them")
+    func wipedInside() throws {
+        for error in [Errno.notPermitted, .permissionDenied] {
+            let made = try prepared()
+            let system = ModelKeys()
+            try system.run { try made.open().unlock(with: owner, keepingFor: .seconds(900)) }
+            var said: [VaultError.Code] = []
+            try ModelKeys(failing: ["listKeys": error]).run {
+                for _ in 0..<2 { try VaultStore.wipe(at: made.path) { said.append($0.code) } }
+            }
+            #expect(said == [.keyStoreUnavailable, .keyStoreUnavailable])
+            #expect(try made.folder.read("s/gone").count == 64)
+            try system.run { try VaultStore.wipe(at: made.path) { said.append($0.code) } }
+            #expect(system.kept.isEmpty && said.count == 2)
+            #expect(try made.folder.read("s/gone").isEmpty)
+        }
+        // A kernel without keyrings keeps nothing.
+        let made = try prepared()
+        var said: [VaultError.Code] = []
+        try ModelKeys(failing: ["listKeys": .noFunction]).run {
+            try VaultStore.wipe(at: made.path) { said.append($0.code) }
+        }
+        #expect(said.isEmpty)
+        #expect(try made.folder.read("s/gone").isEmpty)
+    }
+
+    @Test("an unlock that fails leaves what an earlier one has kept", arguments: ["linkKey", "expireKey", "addKey"])
+    func failsAgain(_ failing: String) throws {
+        let made = try prepared()
+        let system = ModelKeys()
+        try system.run { try made.open().unlock(with: owner, keepingFor: .seconds(900)) }
+        let full = ModelKeys(failing: [failing: .init(rawValue: 122)])
+        system.keys.withLock { keys in full.keys.withLock { $0 = keys } }
+        try full.run {
+            #expect(throws: VaultError.self) {
+                try made.open().unlock(with: owner, keepingFor: .seconds(900))
+            }
+            let store = try made.open()
+            #expect(try store.unlockKept() == [.afterFirstUnlock, .unlessOpen, .complete])
+        }
+        made.keep()
+    }
+
     @Test("a key that cannot be dropped does not save the others") func wipedInPart() throws {
         let made = try prepared()
         let system = ModelKeys(failing: ["unlinkKey": .ioError, "invalidateKey": .ioError], of: 1)

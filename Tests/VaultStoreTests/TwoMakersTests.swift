@@ -77,4 +77,52 @@ import VaultTestSupport
         #expect(errors.allSatisfy { ($0 as? StoreError)?.code == .keysChanged })
         #expect(!errors.isEmpty)
     }
+
+    /// Whether the second program gave up because the first one, which was stopped, has the lock.
+    private func isWaiting(_ error: (any Error)?) -> Bool { (error as? VaultError)?.code == .inUse }
+
+    @Test("of two programs that make the lock of a restored store again, both write") func lock() throws {
+        let disk = ModelDisk(try StoreCrashTests.Scene.disk())
+        try disk.during {
+            let root = try FileDescriptor.folder(StoreCrashTests.Scene.path)
+            defer { root.closeQuietly() }
+            try root.remove(StoreFolder.lock)
+            try root.synchronizeFolder()
+        }
+        let put = { @Sendable (name: String) in
+            _ = try StoreCrashTests.Scene.open().put(name, name, .always)
+        }
+        var writes = 0
+        let errors = try interleave(disk.state, { try put("first") }, { try put("second") }) { state, _, second in
+            #expect(second == nil || isWaiting(second))
+            writes += second == nil ? 1 : 0
+            try ModelDisk(state).during {
+                let store = try StoreCrashTests.Scene.open()
+                #expect(try store.text("first") == "first")
+                #expect((try? store.text("second")) == (second == nil ? "second" : nil))
+                let own: Set = ["lock", "items", "store.vault", "store.vault.key", "keys.vault", "keys.vault.key"]
+                #expect(Set(try store.folder.root.names { _ in true }.map(\.string)) == own)
+            }
+        }
+        #expect(errors.isEmpty)
+        #expect(writes > 5)
+    }
+
+    @Test("of two programs that add the keybag, one does, and the other says that it is there") func keybags() throws {
+        let errors = try interleave(
+            start(), { try add(ownerKey) }, { [self] in try add(StoreCrashTests.Scene.other) }
+        ) { state, first, second in
+            #expect((first == nil) != (second == nil))
+            #expect(first == nil || (first as? StoreError)?.code == .storeExists, "\(String(describing: first))")
+            try ModelDisk(state).during {
+                let store = try VaultStore.open(at: StoreCrashTests.Scene.path, device: deviceKey)
+                let key = first == nil ? ownerKey : StoreCrashTests.Scene.other
+                try store.unlock(with: KeySet(keys: [key]))
+                #expect(try store.text("a") == "one")
+                try store.put("b", "two", .unlessOpen)
+                #expect(try store.text("b") == "two")
+            }
+        }
+        #expect(errors.contains { ($0 as? StoreError)?.code == .storeExists })
+    }
 }

@@ -126,4 +126,60 @@ import VaultTestSupport
         }
         #expect(try folder.read("f/tls.key") == [2, 3])
     }
+
+    @Test("a link in the place of the folder is refused: it could lead to another store") func linkToTheStore() throws {
+        let box = try scene()
+        defer { box.keep() }
+        try box.folder.makeLink("link", to: box.path.string)
+        #expect(throws: VaultError(.inputFailed, "")) { try VaultStore.wipe(at: box.folder["link"]) }
+        #expect(try box.open(unlocked: true).text("a") == "one")
+    }
+
+    @Test("if the mark cannot be made, the keys are destroyed all the same") func noMark() throws {
+        for error in [Errno.permissionDenied, .noSpace, .ioError] {
+            let box = try scene()
+            defer { box.keep() }
+            var calls = SystemCalls()
+            let open = calls.openAt
+            calls.openAt = { folder, path, flags, mode in
+                // New files alone.
+                guard mode != 0 else { return open(folder, path, flags, mode) }
+                vaultfile_set_error_number(error.rawValue)
+                return -1
+            }
+            let wiped = Result { try SystemCalls.$current.withValue(calls) { try VaultStore.wipe(at: box.path) } }
+            let failure = #expect(throws: VaultError(.outputFailed, "")) { try wiped.get() }
+            #expect(failure?.message.hasPrefix("its keys are destroyed, but ") == true)
+            try expectZeros(box)
+            #expect(try FileDescriptor.folder(box.items).names { _ in true }.isEmpty)
+            try VaultStore.wipe(at: box.path)
+            #expect(code { _ = try box.open() } == .gone)
+        }
+    }
+
+    @Test("if items cannot be removed, the error says that the keys are destroyed") func itemsStay() throws {
+        let box = try scene()
+        defer { box.keep() }
+        var calls = SystemCalls()
+        let remove = calls.unlinkAt
+        calls.unlinkAt = { folder, path in
+            guard path.string.hasSuffix(".vault"), !Self.keys.contains(path.string) else { return remove(folder, path) }
+            vaultfile_set_error_number(Errno.permissionDenied.rawValue)
+            return -1
+        }
+        let wiped = Result { try SystemCalls.$current.withValue(calls) { try VaultStore.wipe(at: box.path) } }
+        let failure = #expect(throws: VaultError(.outputFailed, "")) { try wiped.get() }
+        #expect(failure?.message.hasPrefix("its keys are destroyed, but its file items/") == true)
+        try expectZeros(box)
+        try VaultStore.wipe(at: box.path)
+    }
+
+    @Test("a pipe as the mark hangs nothing") func pipeAsMark() throws {
+        let box = try scene()
+        defer { box.keep() }
+        #expect(unsafe mkfifo(box.folder["s/gone"].string, 0o600) == 0)
+        #expect(code { _ = try box.open() } == .gone)
+        try VaultStore.wipe(at: box.path)
+        try expectZeros(box)
+    }
 }

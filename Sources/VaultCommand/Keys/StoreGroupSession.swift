@@ -21,7 +21,7 @@ final class StoreGroupSession {
 
     var subject: Failure.Subject { place.subject }
 
-    /// What messages call a folder of the group.
+    /// What messages call a folder or a file of the group.
     func subject(of folder: String) -> Failure.Subject {
         .path(place.bytes + Array("\(place.endsWithSlash ? "" : "/")\(folder)".utf8))
     }
@@ -36,7 +36,13 @@ final class StoreGroupSession {
         do {
             return try body()
         } catch {
-            throw Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: missing))
+            var failure = Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: missing))
+            if (error as? VaultError)?.systemError == .noSuchFileOrDirectory, exists("shards"), let shard = missingFiles.first {
+                failure.subject = subject(of: shard)
+                failure.reason = "is missing"
+                failure.hint = shard.hasPrefix("shards/00.") ? .restoreFirstShard : .restoreShard
+            }
+            throw failure
         }
     }
 
@@ -96,15 +102,16 @@ final class StoreGroupSession {
     }
 
     /// The shards that lack one of their two files. Without them, the accounts in them are lost.
-    var missingFiles: [Failure.Subject] {
+    var missingFiles: [String] {
         (0..<256).flatMap { number in
             let digits = String(number, radix: 16)
             let name = "shards/\(digits.utf8.count == 1 ? "0" : "")\(digits).vault"
             return [name, name + ".key"]
-        }.filter { name in
-            let slash = place.endsWithSlash ? "" : "/"
-            return !KeyringPlace.exists(PathArgument(bytes: place.bytes + Array((slash + name).utf8)))
-        }.map(subject(of:))
+        }.filter { !exists($0) }
+    }
+
+    private func exists(_ name: String) -> Bool {
+        KeyringPlace.exists(PathArgument(bytes: place.bytes + Array("\(place.endsWithSlash ? "" : "/")\(name)".utf8)))
     }
 
     /// The name of an account for messages.

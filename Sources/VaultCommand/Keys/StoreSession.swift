@@ -81,7 +81,9 @@ struct StoreSession {
         } catch {
             Signals.endIfClosedPipe(error)
             guard (error as? StoreError)?.code == .gone else { throw explained(error, about: subject) }
-            try self.subject.attempt { try VaultStore.wipe(at: place.path) }
+            try self.subject.attempt {
+                try VaultStore.wipe(at: place.path) { console.warnOfKeptKeys(self.subject, $0) }
+            }
             if case .held(_, let group, let account) = opener { throw group.isWiped(account) }
             throw Failure(error, about: self.subject)
         }
@@ -116,6 +118,8 @@ struct StoreSession {
             failure.subject = self.subject(ofFile: missing, in: nil)
             failure.reason = "is missing"
             failure.hint = missing == "items" ? .restoreItems : .restoreStoreFile
+        } else if (error as? VaultError)?.systemError == .permissionDenied, let closed = closedFile {
+            failure.subject = self.subject(ofFile: closed, in: nil)
         }
         return failure
     }
@@ -124,6 +128,13 @@ struct StoreSession {
     private var missingFile: String? {
         let names: [String] = ["store.vault.key", "items"] + (exists("keys.vault") ? ["keys.vault.key"] : [])
         return names.first { (name: String) in !exists(name) }
+    }
+
+    /// The first file with keys that this user may not read.
+    private var closedFile: String? {
+        ["store.vault", "store.vault.key", "keys.vault", "keys.vault.key"].first { (name: String) in
+            exists(name) && (try? FileSource(at: .path(path(ofFile: name).path))) == nil
+        }
     }
 
     /// Whether a file of the store is there; nil for its folder.
@@ -227,6 +238,12 @@ struct StoreSession {
                 do {
                     return try body()
                 } catch {
+                    if (error as? StoreError)?.code == .storeForged {
+                        // Unlocking reads no item: the files with keys do not fit.
+                        var failure = explained(error, about: nil)
+                        failure.hint = .restoreAllKeyFiles
+                        throw failure
+                    }
                     guard let known = error as? VaultError else { throw error }
                     if known.code == .wrongKey {
                         if unlocker.asksAgain() { continue }

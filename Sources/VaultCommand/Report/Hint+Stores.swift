@@ -49,11 +49,19 @@ extension Hint {
     static let storeIsLocked = Hint(
         "--unlock K unlocks the store for this command, vaultfile store unlock for a time")
     static let otherStoreUnlocker = Hint("name a passphrase, or another key, which is kept apart from the device key")
+    static let otherDeviceKey = Hint("name another key, which is kept apart from what unlocks the store")
     static let keybagIsLost = Hint(
         "restore keys.vault and keys.vault.key from a backup; without them the items of the other classes are lost")
+    static let restoreAllKeyFiles = Hint(
+        "restore store.vault, keys.vault and their .key files from one and the same backup; the items stay as they are")
+    static let wipeOutside = Hint(
+        "run vaultfile store wipe again outside of the container that this program runs in, or restart the machine")
+    static let nameFirstUnlocker = Hint("name with --unlock what the interrupted run named")
     static let restoreStoreFile = Hint("restore it from a backup")
     static let restoreItems = Hint(
         "restore the folder from a backup; if the store had no items, make it with mkdir -m 700")
+    static let restoreFirstShard = Hint(
+        "if store group create was interrupted, the same command finishes it; otherwise restore the file from a backup")
     static let restoreShard = Hint("restore it from a backup of the folder shards; without it its accounts are lost")
     static let eraseWipedAccount = Hint(
         "vaultfile store group erase with this account ends it; then store create makes it again, empty")

@@ -16,7 +16,7 @@ public struct StoreError: Error, Sendable, Hashable {
 
         /// The class of the item is not available in the present state. ``StoreError/protection`` says which class.
         public static let locked = Code("locked")
-        /// The store was wiped, or a wipe has begun. Call ``VaultStore/wipe(at:)`` to finish it.
+        /// The store was wiped, or a wipe has begun. Call ``VaultStore/wipe(at:onUnreadable:)`` to finish it.
         public static let gone = Code("gone")
         /// There is no item of this name.
         public static let noSuchItem = Code("noSuchItem")

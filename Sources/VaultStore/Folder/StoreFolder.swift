@@ -172,15 +172,16 @@ final class StoreFolder: Sendable {
         if check: @escaping () throws -> Void = {}, _ body: (consuming SecretBuffer, inout TextChange) throws -> R
     ) throws -> (done: Keyring.Changed<R>, file: KeyFile) {
         // While a change of the pair holds its locks, the name means the file that was read or written.
-        var source: FileSource?
-        func look() { source = try? FileSource(at: .name(name, in: root)) }
+        var seen: Result<FileSource, VaultError>?
+        func look() { seen = Result { () throws(VaultError) in try FileSource(at: .name(name, in: root)) } }
         let done = try naming(if: check, then: look) { naming in
             try pair.change(at: placeOfPair(name), unlocking: keys, naming: naming) { text, new in
                 look()
                 return try body(text, &new)
             }
         }
-        guard let source else { throw StoreError.keysChanged }
+        // The change is made. Without the file, nobody knows any more whether other programs change it.
+        guard let source = try seen?.get() else { throw StoreError.keysChanged }
         return (done, KeyFile(name: name, source: source))
     }
 

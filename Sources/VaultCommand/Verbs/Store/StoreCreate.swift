@@ -96,7 +96,15 @@ extension StoreVerbs {
             let secrets = try group.keyring.secrets(unlockers, for: .settingStoreUnlocker)
             try secrets.refuseDeviceKey([group.key().id], "--unlock")
             let made = try group.attempt(account: account, missing: .cannotCreate) {
-                try opened.createStore(of: account, unlockers: secrets.recipients(isHidden: false))
+                do {
+                    return try opened.createStore(of: account, unlockers: secrets.recipients(isHidden: false))
+                } catch let error as VaultError where error.code == .wrongKey && (try? opened.find(account)) != nil {
+                    // The shard opens. What an interrupted run has made of the store does not.
+                    throw Failure(
+                        code: .wrongKey, group.subject,
+                        "what --unlock names does not open the unfinished store of this account",
+                        hint: .nameFirstUnlocker)
+                }
             }
             group.warnIfKeyIsBeside()
             return (try StoreSession(account, in: group), made)

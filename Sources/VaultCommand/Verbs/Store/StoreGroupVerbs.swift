@@ -150,7 +150,9 @@ extension GroupVerbs {
                     "Destroy the account '\(name)' in \(session.subject.escaped) for ever?",
                     for: Self.name, otherwise: "nothing was destroyed")
             }
-            let traces = try session.attempt(account: account) { try opened.erase(account) }
+            let traces = try session.attempt(account: account) {
+                try opened.erase(account) { console.warnOfKeptKeys(session.subject, $0) }
+            }
             if let traces {
                 let shards = session.subject(of: "shards")
                 console.warn(of: traces, shards, shards, what: "the shard of this account", renew: .renewGroup)
@@ -214,7 +216,7 @@ extension GroupVerbs {
             let opened = try session.open(or: new)
             let key = try new ?? session.key()
             var status = ExitStatus.done
-            for missing in session.missingFiles {
+            for missing in session.missingFiles.map(session.subject(of:)) {
                 let failure = Failure(.noInput, missing, "is missing", hint: .restoreShard)
                 status = status.followed(by: console.report(failure, about: missing))
             }

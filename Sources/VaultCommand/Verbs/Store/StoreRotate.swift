@@ -130,6 +130,12 @@ extension StoreVerbs {
             _ = try session.open()
             let device = try session.deviceKey()
             let key = try session.keyring.deviceKey(new, "--new-device-key")
+            // With it alone, someone would read every class.
+            if try session.attempt({ try unlocks(key, session) }) {
+                throw Failure.usage(
+                    "--new-device-key", "this key unlocks the store: whoever has it would read every class",
+                    hint: .otherDeviceKey)
+            }
             let traces = try session.attempt {
                 try VaultStore.renewCard(at: session.place.path, device: device, with: key)
             }
@@ -137,6 +143,18 @@ extension StoreVerbs {
             let line = "\(session.subject.escaped): has another device key"
             return try session.console.give(
                 session.report(), lines: [line], about: session.subject, done: "has another device key")
+        }
+
+        /// Whether a key unlocks the store by itself.
+        private func unlocks(_ key: SymmetricKey, _ session: StoreSession) throws -> Bool {
+            do {
+                try VaultStore.checkUnlocking(at: session.place.path, with: KeySet(keys: [key]))
+                return true
+            } catch let error as VaultError where error.code == .wrongKey {
+                return false
+            } catch let error as StoreError where error.code == .noKeybag {
+                return false
+            }
         }
     }
 }

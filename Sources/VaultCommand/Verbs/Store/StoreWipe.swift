@@ -55,7 +55,7 @@ extension StoreVerbs {
             }
             if device != nil { endKept(session) }
             do {
-                try VaultStore.wipe(at: session.place.path)
+                try VaultStore.wipe(at: session.place.path) { console.warnOfKeptKeys(session.subject, $0) }
             } catch {
                 throw Failure(
                     error, about: session.subject, system: ExitStatus(ofSystem: error, missing: .noInput))
@@ -77,5 +77,14 @@ extension StoreVerbs {
                     session.subject, "keys that store unlock has left may stay until their time: \(failure.reason)")
             }
         }
+    }
+}
+
+extension Console {
+    /// Warns that a wipe has not seen what `store unlock` may have left, because the kernel forbids this process to look.
+    func warnOfKeptKeys(_ subject: Failure.Subject, _ error: VaultError) {
+        warn(
+            subject, "keys that store unlock has left may stay until their time: \(error.message)",
+            hint: .wipeOutside)
     }
 }
