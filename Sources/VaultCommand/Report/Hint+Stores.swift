@@ -82,6 +82,7 @@ extension Hint {
             "vaultfile store protect --class \(itemClass) \(quoted(name)) changes the class; to replace the contents now, "
                 + "name the class that it has")
     }
+    static let putAgain = Hint("if that matters, put it again while no program writes to the file")
     static let nameItem = Hint("--as gives it a name")
     static let renewGroup = Hint(
         "vaultfile store group renew makes them useless; destroy copies of a shard together with its .key file "

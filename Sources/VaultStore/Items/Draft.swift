@@ -19,7 +19,13 @@ enum Standing {
         } catch let error as StoreError where error.code == .noSuchItem {
             self = .nothing
         } catch {
-            let source = try FoundItem.source(file, in: folder)
+            let source: FileSource
+            do {
+                source = try FoundItem.source(file, in: folder)
+            } catch let missing as StoreError where missing.code == .noSuchItem {
+                // It is gone only now. The caller asks why the first look failed.
+                throw error
+            }
             self = .closed(source, try StoreItem.Version(claimedBy: source), error)
         }
     }

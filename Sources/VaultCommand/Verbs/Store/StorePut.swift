@@ -83,6 +83,7 @@ extension StoreVerbs {
             let opened = try session.openForItems()
             let subject = try session.subject(of: name, in: opened)
             let item = try write(name, of: subject, in: opened, from: input, session)
+            input.warnIfChanged(read: item.length, hint: .putAgain, console)
             let line = "\(item.escapedName): \(item.length.counted("byte")), \(ClassName(item.protection).rawValue)"
             return try console.give(session.report(item), lines: [line], about: subject, done: "was stored")
         }
