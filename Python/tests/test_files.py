@@ -206,6 +206,21 @@ def test_modes(path, key):
         vaultfile.open(path, "rb", keys=key, compress=True)
 
 
+def test_threads_and_holes(tmp_path, key):
+    plain, container, back = tmp_path / "plain", tmp_path / "c.vault", tmp_path / "back"
+    plain.write_bytes(bytes(1 << 20))
+    vaultfile.encrypt_file(plain, container, key, jobs=2)
+    for sparse in (False, True):
+        vaultfile.decrypt_file(container, back, key, jobs=2, sparse=sparse, replace=True)
+        assert back.read_bytes() == bytes(1 << 20)
+        allocated = back.stat().st_blocks * 512
+        assert allocated < 100_000 if sparse else allocated >= 1 << 20
+    with pytest.raises(vaultfile.InvalidArgumentError, match="jobs"):
+        vaultfile.encrypt_file(plain, container, key, jobs=0, replace=True)
+    with pytest.raises(TypeError):
+        vaultfile.encrypt_file(plain, container, key, sparse=True, replace=True)
+
+
 def test_closed_files(path, key):
     file = vaultfile.open(path, "rb", keys=key)
     raw = file.raw

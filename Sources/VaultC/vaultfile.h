@@ -382,7 +382,7 @@ typedef int32_t (*vaultfile_read_callback)(
 vaultfile_error *vaultfile_reader_open_path(
     const char *path, vaultfile_keys *keys, vaultfile_options *options, vaultfile_reader **reader) VAULTFILE_RESULT;
 
-/* Opens a container in memory, of which it makes a copy. */
+/* Opens a container in memory, of which it makes a copy: memoryUnavailable if there is no room for it. */
 vaultfile_error *vaultfile_reader_open_memory(
     const void *bytes, size_t count, vaultfile_keys *keys, vaultfile_options *options,
     vaultfile_reader **reader) VAULTFILE_RESULT;
@@ -444,11 +444,11 @@ vaultfile_error *vaultfile_decrypt(
     const void *container, size_t count, vaultfile_keys *keys, vaultfile_options *options,
     vaultfile_data **plaintext) VAULTFILE_RESULT;
 
-/* Encrypts a file into a new file with mode 0600, which appears when it is complete, or not at all. */
+/* Encrypts a file into a new file with mode 0600, which appears when it is complete, or not at all. Uses VAULTFILE_JOBS. */
 vaultfile_error *vaultfile_encrypt_file(
     const char *input, const char *output, vaultfile_recipients *recipients, vaultfile_options *options) VAULTFILE_RESULT;
 
-/* Decrypts a file in the same way. */
+/* Decrypts a file in the same way. Uses VAULTFILE_JOBS and VAULTFILE_SPARSE. */
 vaultfile_error *vaultfile_decrypt_file(
     const char *input, const char *output, vaultfile_keys *keys, vaultfile_options *options) VAULTFILE_RESULT;
 

@@ -150,16 +150,17 @@ public enum Vault {
     ///   - isReplacing: whether to replace an existing file.
     ///   - recipients: who can open the container.
     ///   - options: of the container.
+    ///   - jobs: the number of threads that do the work, at least 1; nil is one per processor.
     /// - Returns: the manifest.
     /// - Throws: `VaultError` with `inputFailed`, `outputExists`, `outputNotReplaceable`, `outputFailed`; with
-    ///   `invalidArgument` if the output is the input; or as ``VaultWriter`` throws it.
+    ///   `invalidArgument` if the output is the input, or for `jobs` below 1; or as ``VaultWriter`` throws it.
     @discardableResult
     public static func encryptFile(
         at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, for recipients: [Recipient],
-        options: SealOptions = SealOptions()
+        options: SealOptions = SealOptions(), jobs: Int? = nil
     ) throws -> Manifest {
         try convert(input, output, isReplacing: isReplacing) {
-            try encrypt(from: $0, to: $1, for: recipients, options: options)
+            try encrypt(from: $0, to: $1, for: recipients, options: options, jobs: jobs)
         }
     }
 
@@ -170,16 +171,19 @@ public enum Vault {
     ///   - output: the path of the new file.
     ///   - isReplacing: whether to replace an existing file.
     ///   - credentials: the keys, and limits on the cost of opening.
+    ///   - jobs: the number of threads that do the work, at least 1; nil is one per processor.
+    ///   - isSparse: whether blocks of 4096 zeros become holes, which take no room on the disk.
     /// - Returns: the health, the manifest and the header of the container.
     /// - Throws: `VaultError` with the first check of the container that failed, or with `inputFailed`, `outputExists`,
-    ///   `outputNotReplaceable`, `outputFailed`; `invalidArgument` if the output is the input. Also what the key
-    ///   provider throws.
+    ///   `outputNotReplaceable`, `outputFailed`; `invalidArgument` if the output is the input, or for `jobs` below 1.
+    ///   Also what the key provider throws.
     @discardableResult
     public static func decryptFile(
-        at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, with credentials: Credentials
+        at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, with credentials: Credentials,
+        jobs: Int? = nil, sparse isSparse: Bool = false
     ) throws -> OpenedContainer {
         try convert(input, output, isReplacing: isReplacing) {
-            try decrypt(from: $0, to: $1, with: credentials)
+            try decrypt(from: $0, to: $1, with: credentials, jobs: jobs, sparse: isSparse)
         }
     }
 

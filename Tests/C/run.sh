@@ -18,19 +18,20 @@ run() {
     rm -rf "$folder/files"
     mkdir "$folder/files"
     shift
-    timeout 900 "$@" "$folder/files"
+    timeout 900 "$@"
 }
 
 compile test "${CC:-cc}"
-run "alone" "$folder/test"
+run "alone" "$folder/test" "$folder/files"
+run "with little memory" "$folder/test" "$folder/files" little-memory
 # The program in the documents.
 echo "== Documentation/C.md"
 sed -n '/^```c$/,/^```$/{/^```/d;p}' "$here/../../Documentation/C.md" >"$folder/document.c"
 "${CC:-cc}" -std=c99 -Wall -Wextra -Werror "$folder/document.c" -o "$folder/document" "${flags[@]}"
 (cd "$folder" && ./document) | grep -x 'nobody without the key'
 compile test-address "${CLANG:-clang}" -fsanitize=address,undefined -fno-sanitize-recover=undefined
-run "AddressSanitizer" env ASAN_OPTIONS=detect_leaks=1 "$folder/test-address"
+run "AddressSanitizer" env ASAN_OPTIONS=detect_leaks=1 "$folder/test-address" "$folder/files"
 # Swift's own tables are never freed; they are still reachable at the end, and no leak.
 run "valgrind" valgrind --quiet --error-exitcode=9 --leak-check=full --show-leak-kinds=definite \
     --errors-for-leak-kinds=definite --max-stackframe=10000000 \
-    --suppressions="$here/valgrind.supp" "$folder/test"
+    --suppressions="$here/valgrind.supp" "$folder/test" "$folder/files"

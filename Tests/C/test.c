@@ -2,7 +2,10 @@
  * Uses every function of vaultfile.h, rightly and wrongly. `make library-check` runs it alone, under valgrind and with
  * AddressSanitizer.
  *
- * usage: test FOLDER   (an empty folder, for files)
+ * usage: test FOLDER [little-memory]
+ *
+ * FOLDER is empty; files come into it. With little-memory only the calls run that must live with little memory: a checker
+ * of memory takes more than they leave.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -318,6 +322,17 @@ static void test_files(void) {
     OK(vaultfile_decrypt_file(at("w.vault"), at("back"), keys, NULL));
     struct stat status;
     CHECK(stat(at("back"), &status) == 0 && status.st_size == (off_t)text_count && (status.st_mode & 0777) == 0600);
+    unsigned char *const zeros = calloc(1, 1 << 20);
+    save(at("zeros"), zeros, 1 << 20);
+    free(zeros);
+    vaultfile_options *const holes = option(VAULTFILE_JOBS, 2);
+    OK(vaultfile_encrypt_file(at("zeros"), at("z.vault"), recipients, holes));
+    OK(vaultfile_decrypt_file(at("z.vault"), at("full"), keys, holes));
+    OK(vaultfile_options_set_number(holes, VAULTFILE_SPARSE, 1));
+    OK(vaultfile_decrypt_file(at("z.vault"), at("sparse"), keys, holes));
+    CHECK(stat(at("full"), &status) == 0 && status.st_size == 1 << 20 && status.st_blocks >= 2048);
+    CHECK(stat(at("sparse"), &status) == 0 && status.st_size == 1 << 20 && status.st_blocks < 200);
+    vaultfile_options_free(holes);
     vaultfile_error *const error = vaultfile_decrypt_file(at("missing"), at("other"), keys, NULL);
     CHECK(vaultfile_error_status(error) == VAULTFILE_INPUT_FAILED && vaultfile_error_errno(error) == ENOENT);
     CHECK(!vaultfile_error_offset(error, NULL) && !vaultfile_error_record(error, NULL));
@@ -1044,24 +1059,102 @@ static void test_threads(void) {
     vaultfile_data_free(made);
 }
 
+/* ---- Little memory ---- */
+
+/* Leaves the program so much more memory than it has. */
+static void limit_memory(size_t more) {
+    long pages = 0;
+    FILE *const file = fopen("/proc/self/statm", "r");
+    CHECK(file != NULL && fscanf(file, "%ld", &pages) == 1 && fclose(file) == 0);
+    const rlim_t most = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + more;
+    const struct rlimit limit = {most, most};
+    CHECK(setrlimit(RLIMIT_AS, &limit) == 0);
+}
+
+/* Calls that get more bytes than a copy has room for end with an error, or need no copy. None ends the process. */
+static void test_little_memory(void) {
+    const size_t count = 200u << 20;
+    char *const zeros = calloc(1, count);
+    vaultfile_recipients *const recipients = for_key();
+    vaultfile_keys *const keys = with_key();
+    vaultfile_options *const options = option(VAULTFILE_JOBS, 1);
+    vaultfile_data *made, *data, *report;
+    OK(vaultfile_encrypt(zeros, count, recipients, options, &made));
+    const void *const bytes = vaultfile_data_bytes(made);
+    const size_t whole = vaultfile_data_count(made);
+    limit_memory(100u << 20);
+
+    FAILS(VAULTFILE_MEMORY_UNAVAILABLE, vaultfile_encrypt(zeros, count, recipients, options, &data));
+    CHECK(data == NULL);
+    FAILS(VAULTFILE_MEMORY_UNAVAILABLE, vaultfile_decrypt(bytes, whole, keys, options, &data));
+    CHECK(data == NULL);
+    vaultfile_reader *reader;
+    FAILS(VAULTFILE_MEMORY_UNAVAILABLE, vaultfile_reader_open_memory(bytes, whole, keys, NULL, &reader));
+    CHECK(reader == NULL);
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_reader_open_memory(bytes, SIZE_MAX / 2 + 1, keys, NULL, &reader));
+    FAILS(VAULTFILE_MEMORY_UNAVAILABLE, vaultfile_reader_open_memory(bytes, SIZE_MAX / 2, keys, NULL, &reader));
+    OK(vaultfile_inspect_memory(bytes, whole, &report));
+    CHECK(has(report, "\"authenticated\":false"));
+    vaultfile_data_free(report);
+    FAILS(VAULTFILE_TRAILING_DATA, vaultfile_inspect_header(bytes, whole, &report));
+    FAILS(VAULTFILE_NOT_VAULTFILE, vaultfile_inspect_header(zeros, count, &report));
+    FAILS(VAULTFILE_TRAILING_DATA, vaultfile_verify_header(bytes, whole, keys, NULL, &report));
+    FAILS(VAULTFILE_TRAILING_DATA,
+        vaultfile_rotate_header(bytes, whole, recipients, NULL, keys, NULL, &data, &report));
+
+    /* Texts and options that are too long. */
+    memset(zeros, 'a', count - 1);
+    for (int32_t text = VAULTFILE_NAME; text <= VAULTFILE_HEADER_PIN; ++text)
+        FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_bytes(options, text, zeros, count));
+    FAILS(VAULTFILE_BAD_CONTEXT, vaultfile_options_set_bytes(options, VAULTFILE_CONTEXT, zeros, count));
+    OK(vaultfile_options_set_bytes(options, VAULTFILE_HEADER_FILE, zeros, count));
+    OK(vaultfile_options_set_bytes(options, VAULTFILE_HEADER_PATH, zeros, count - 1));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_reader_open_path(zeros, keys, NULL, &reader));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_keyring_create(at("ring"), recipients, zeros));
+    FAILS(VAULTFILE_BAD_KEY, vaultfile_recipients_add_public_keys(recipients, zeros, count - 1, false));
+    FAILS(VAULTFILE_BAD_KEY, vaultfile_recipients_add_key_file(recipients, zeros, count - 1));
+    FAILS(VAULTFILE_BAD_KEY, vaultfile_keys_add_identities(keys, zeros, count - 1));
+    FAILS(VAULTFILE_BAD_KEY, vaultfile_keys_add_key_file(keys, zeros, count - 1));
+    FAILS(VAULTFILE_BAD_PASSPHRASE, vaultfile_keys_add_passphrase(keys, zeros, count - 1));
+    vaultfile_change *change;
+    OK(vaultfile_change_new(&change));
+    FAILS(VAULTFILE_BAD_KEY, vaultfile_change_add_recipient(change, "ann", zeros, count - 1));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_change_set_group(change, "team", zeros));
+    vaultfile_change_free(change);
+
+    /* What fits works as before. */
+    OK(vaultfile_encrypt(zeros, 1000, recipients, options, &data));
+    vaultfile_data_free(data);
+    vaultfile_data_free(made);
+    vaultfile_options_free(options);
+    vaultfile_keys_free(keys);
+    vaultfile_recipients_free(recipients);
+    free(zeros);
+}
+
 int main(int count, char **arguments) {
-    if (count != 2) return 64;
+    const bool has_little_memory = count == 3 && strcmp(arguments[2], "little-memory") == 0;
+    if (count != 2 && !has_little_memory) return 64;
     folder = arguments[1];
     text = malloc(text_count);
     for (size_t index = 0; index < text_count; ++index) text[index] = (unsigned char)(index * index >> 7);
     OK(vaultfile_generate_key(key, sizeof key));
-    test_library();
-    test_memory();
-    test_streams();
-    test_files();
-    test_callbacks();
-    test_secrets();
-    test_changes();
-    test_headers();
-    test_detached();
-    test_keyring();
-    test_misuse();
-    test_threads();
+    if (has_little_memory) {
+        test_little_memory();
+    } else {
+        test_library();
+        test_memory();
+        test_streams();
+        test_files();
+        test_callbacks();
+        test_secrets();
+        test_changes();
+        test_headers();
+        test_detached();
+        test_keyring();
+        test_misuse();
+        test_threads();
+    }
     CHECK(vaultfile_handle_count() == 0);
     free(text);
     printf("%d checks, %d failed\n", checks, failures);

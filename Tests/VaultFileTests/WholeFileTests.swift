@@ -51,6 +51,31 @@ import VaultTestSupport
         #expect(try contents() == bytes)
     }
 
+    @Test func threadsAndHoles() throws {
+        let folder = try TemporaryFolder()
+        let key = try SymmetricKey.generate()
+        let zeros = [UInt8](repeating: 0, count: 1 << 20)
+        try folder.write(zeros, to: "plain")
+        for jobs in [0, -1] {
+            let refused = #expect(throws: VaultError.self) {
+                try Vault.encryptFile(at: folder["plain"], to: folder["vault"], for: [.key(key)], jobs: jobs)
+            }
+            #expect(refused?.code == .invalidArgument)
+        }
+        try Vault.encryptFile(at: folder["plain"], to: folder["vault"], for: [.key(key)], jobs: 3)
+        let refused = #expect(throws: VaultError.self) {
+            try Vault.decryptFile(at: folder["vault"], to: folder["back"], with: .key(key), jobs: 0)
+        }
+        #expect(refused?.code == .invalidArgument)
+        for isSparse in [false, true] {
+            try Vault.decryptFile(
+                at: folder["vault"], to: folder["back"], replacing: true, with: .key(key), jobs: 2, sparse: isSparse)
+            let bytes = try Stat(folder["back"]).blocksAllocated * 512
+            #expect(isSparse ? bytes < 100_000 : bytes >= 1 << 20)
+            #expect(try folder.read("back") == zeros)
+        }
+    }
+
     @Test func outputThatIsTheInput() throws {
         let folder = try TemporaryFolder()
         let path = folder.path.appending("c")

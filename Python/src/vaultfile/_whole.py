@@ -38,9 +38,10 @@ def decrypt(container: Buffer, keys: Keys, **options: Any) -> bytes:
 def encrypt_file(source: Any, target: Any, keys: Recipients, **options: Any) -> None:
     """Encrypts a file into a new file with mode 0600, which appears when it is complete. Several threads work.
 
-    Options: those of `open` for writing, and `replace`. Raises OutputExistsError unless `replace` is given."""
+    Options: those of `open` for writing, `replace`, and `jobs`, the number of threads. Raises OutputExistsError unless
+    `replace` is given."""
     recipients = sealing_handle(keys)
-    settings = options_handle(SEALING | {"replace"}, options)
+    settings = options_handle(SEALING | {"replace", "jobs"}, options)
     with about(source, target):
         check(
             lib.vaultfile_encrypt_file(path_bytes(source), path_bytes(target), recipients.value, settings.value))
@@ -49,10 +50,10 @@ def encrypt_file(source: Any, target: Any, keys: Recipients, **options: Any) -> 
 def decrypt_file(source: Any, target: Any, keys: Keys, **options: Any) -> None:
     """Decrypts a file into a new file with mode 0600, which appears when it is complete. Several threads work.
 
-    Options: those of `open` for reading, and `replace`. Raises
-    OutputExistsError unless `replace` is given."""
+    Options: those of `open` for reading, `replace`, `jobs`, the number of threads, and `sparse`: blocks of zeros become
+    holes, which take no room on the disk. Raises OutputExistsError unless `replace` is given."""
     opening = KeysHandle(keys)
-    settings = options_handle(LIMITS | {"replace"}, options)
+    settings = options_handle(LIMITS | {"replace", "jobs", "sparse"}, options)
     with about(source, target):
         check(
             lib.vaultfile_decrypt_file(path_bytes(source), path_bytes(target), opening.value, settings.value),

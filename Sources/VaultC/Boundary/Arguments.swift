@@ -1,3 +1,4 @@
+internal import CPlatform
 import SystemPackage
 import VaultFile
 
@@ -17,9 +18,25 @@ func withBytes<R: ~Copyable>(
     return try body(unsafe bytes.span)
 }
 
-/// A copy of the bytes of an argument.
+/// What no text, path or option of a program is longer than. A copy of so many bytes fits into the memory that
+/// `checkRoom` leaves for Swift.
+private let longest = HeaderFile.maximumLength
+
+/// A copy of the bytes of an argument: of one byte more than `longest` if there are more. Whatever reads them refuses so
+/// many, and the rest needs no memory.
+///
+/// - Throws: `Failure` with `memoryUnavailable`, and as `withBytes`.
 func array(_ start: UnsafeRawPointer?, _ count: UInt) throws -> [UInt8] {
-    try unsafe withBytes(start, count) { bytes in unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) } }
+    try unsafe withBytes(start, count) { bytes in
+        let bytes = bytes.extracting(first: longest + 1)
+        try checkRoom(bytes.count)
+        return unsafe bytes.withUnsafeBufferPointer { unsafe Array($0) }
+    }
+}
+
+/// - Throws: what a header file gives that is none.
+func headerFile(_ start: UnsafeRawPointer?, _ count: UInt) throws -> HeaderFile {
+    try HeaderFile(unsafe array(start, count))
 }
 
 func checked(_ count: UInt) throws(Failure) -> Int {
@@ -30,9 +47,10 @@ func checked(_ count: UInt) throws(Failure) -> Int {
 
 /// A text of an argument that ends with a zero.
 ///
-/// - Throws: `Failure` with `invalidArgument` for NULL and for bytes that are not UTF-8.
+/// - Throws: `Failure` with `invalidArgument` for NULL, for bytes that are not UTF-8, and for too many.
 func text(_ start: UnsafePointer<CChar>?) throws(Failure) -> String {
     guard let start = unsafe start else { throw .invalid("a text is NULL") }
+    try unsafe checkLength(start)
     guard let text = unsafe String(validatingCString: start) else { throw .invalid("a text is not UTF-8") }
     return text
 }
@@ -45,8 +63,16 @@ func text(_ start: UnsafeRawPointer?, _ count: UInt) throws -> String {
     return text
 }
 
+/// - Throws: `Failure` with `invalidArgument` for a text that no name or path can be. Swift ends the process if there is
+///   no memory for a copy.
+private func checkLength(_ start: UnsafePointer<CChar>) throws(Failure) {
+    guard unsafe strnlen(start, longest + 1) <= longest else { throw .invalid("a text has more than \(longest) bytes") }
+    try checkRoom(longest)
+}
+
 func path(_ start: UnsafePointer<CChar>?) throws(Failure) -> FilePath {
     guard let start = unsafe start, unsafe start.pointee != 0 else { throw .invalid("a path is NULL or empty") }
+    try unsafe checkLength(start)
     return unsafe FilePath(platformString: start)
 }
 

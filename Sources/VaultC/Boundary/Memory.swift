@@ -1,5 +1,16 @@
 internal import CPlatform
 
+/// What must be left for the small pieces of memory that Swift takes: if it gets none, it ends the process.
+private let headroom = 8 << 20
+
+/// Checks that Swift gets so many bytes, and the small pieces beside them.
+///
+/// - Throws: `Failure` with `memoryUnavailable`.
+func checkRoom(_ count: Int) throws(Failure) {
+    let (wanted, isTooLarge) = count.addingReportingOverflow(headroom)
+    guard !isTooLarge, vaultfile_has_room(wanted) != 0 else { throw .memory }
+}
+
 /// Memory that the system may refuse, and that is wiped when it goes: it may hold plaintext. Bytes are added at its end
 /// and taken from its beginning.
 @safe struct GrowingBytes: ~Copyable, @unchecked Sendable {
@@ -8,16 +19,8 @@ internal import CPlatform
     private var first = 0
     private var end = 0
 
-    /// What must be left for the small pieces of memory that Swift takes: if it gets none, it ends the process.
-    private static let headroom = 8 << 20
-
     init() {
         unsafe start = nil
-    }
-
-    init(_ bytes: Span<UInt8>) throws(Failure) {
-        self.init()
-        try append(bytes)
     }
 
     deinit {
@@ -33,9 +36,16 @@ internal import CPlatform
     /// Makes room for so many further bytes.
     mutating func reserve(_ more: Int) throws(Failure) {
         guard more > room - end else { return }
-        let wanted = count + more
-        let size = max(wanted, count * 2, 64)
-        guard let new = unsafe malloc(size), vaultfile_has_room(Self.headroom) != 0 else { throw .memory }
+        let (wanted, isTooLarge) = count.addingReportingOverflow(more)
+        guard !isTooLarge else { throw .memory }
+        let size = max(wanted, count &* 2, 64)
+        guard let new = unsafe malloc(size) else { throw .memory }
+        do throws(Failure) {
+            try checkRoom(0)
+        } catch {
+            unsafe free(new)
+            throw error
+        }
         let moved = unsafe new.assumingMemoryBound(to: UInt8.self)
         if let old = unsafe start {
             unsafe moved.update(from: old + first, count: count)
@@ -78,8 +88,15 @@ final class DataValue: Sendable {
     private let bytes: GrowingBytes
     let count: Int
 
+    /// Copies the bytes.
     convenience init(_ bytes: Span<UInt8>) throws(Failure) {
-        try self.init(GrowingBytes(bytes))
+        var copy = GrowingBytes()
+        // With the zero at once: bytes that grow take twice their size for a moment.
+        let (room, isTooLarge) = bytes.count.addingReportingOverflow(1)
+        guard !isTooLarge else { throw .memory }
+        try copy.reserve(room)
+        try copy.append(bytes)
+        try self.init(copy)
     }
 
     /// Takes over what was collected.

@@ -17,7 +17,7 @@ extension Credentials {
 public func inspectHeader(
     _ header: UnsafeRawPointer?, _ count: UInt, _ report: UnsafeMutablePointer<OpaquePointer?>?
 ) -> OpaquePointer? {
-    unsafe reporting(report) { .shown(try HeaderFile(unsafe array(header, count))) }
+    unsafe reporting(report) { .shown(try unsafe headerFile(header, count)) }
 }
 
 @c(vaultfile_verify_header)
@@ -27,7 +27,7 @@ public func verifyHeader(
 ) -> OpaquePointer? {
     unsafe reporting(report) {
         let credentials = Credentials(headerFile: try unsafe givenKeys(keys), try unsafe settings(options))
-        return .header(try HeaderFile(unsafe array(header, count)).opened(with: credentials))
+        return .header(try unsafe headerFile(header, count).opened(with: credentials))
     }
 }
 
@@ -44,7 +44,7 @@ private func rotating(
     _ report: UnsafeMutablePointer<OpaquePointer?>?, _ change: () throws -> (KeyChange, GivenKeys)
 ) throws -> any AnyObject & Sendable {
     let (change, keys) = try change()
-    let new = try HeaderFile(unsafe array(header, count)).rotated(
+    let new = try unsafe headerFile(header, count).rotated(
         change, with: Credentials(headerFile: keys, settings), mayLoseAccess: settings.has(.loseAccess),
         mayMixRecipients: settings.sealing.mayMixRecipients)
     let bytes = new.file.bytes

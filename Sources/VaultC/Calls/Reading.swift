@@ -27,7 +27,7 @@ public func readerOpenMemory(
     _ bytes: UnsafeRawPointer?, _ count: UInt, _ keys: OpaquePointer?, _ options: OpaquePointer?,
     _ reader: UnsafeMutablePointer<OpaquePointer?>?
 ) -> OpaquePointer? {
-    unsafe opening(reader, keys, options) { MemorySource(try unsafe array(bytes, count)) }
+    unsafe opening(reader, keys, options) { try unsafe BytesSource(copying: bytes, count) }
 }
 
 @c(vaultfile_reader_open_callback)
@@ -113,7 +113,9 @@ public func inspectPath(
 public func inspectMemory(
     _ bytes: UnsafeRawPointer?, _ count: UInt, _ report: UnsafeMutablePointer<OpaquePointer?>?
 ) -> OpaquePointer? {
-    unsafe reporting(report) { .inspection(try Inspection(MemorySource(unsafe array(bytes, count)))) }
+    unsafe reporting(report) {
+        try unsafe BytesSource.lending(bytes, count) { .inspection(try Inspection($0)) }
+    }
 }
 
 @c(vaultfile_inspect_callback)

@@ -27,11 +27,12 @@ public func decrypt(
 ) -> OpaquePointer? {
     unsafe making(plaintext) {
         let settings = try unsafe settings(options)
-        let source = MemorySource(try unsafe array(container, count))
-        let reader = try SeekableVaultReader(source, with: try unsafe credentials(keys, settings))
-        var found = GrowingBytes()
-        try reader.readAll { try found.append($0) }
-        return try DataValue(found)
+        return try unsafe BytesSource.lending(container, count) { source in
+            let reader = try SeekableVaultReader(source, with: try unsafe credentials(keys, settings))
+            var found = GrowingBytes()
+            try reader.readAll { try found.append($0) }
+            return try DataValue(found)
+        }
     }
 }
 
@@ -44,7 +45,7 @@ public func encryptFile(
         let settings = try unsafe settings(options)
         try Vault.encryptFile(
             at: unsafe path(input), to: unsafe path(output), replacing: settings.has(.replace),
-            for: unsafe givenRecipients(recipients).recipients(), options: settings.sealing)
+            for: unsafe givenRecipients(recipients).recipients(), options: settings.sealing, jobs: settings.jobs)
     }
 }
 
@@ -56,7 +57,7 @@ public func decryptFile(
         let settings = try unsafe settings(options)
         try Vault.decryptFile(
             at: unsafe path(input), to: unsafe path(output), replacing: settings.has(.replace),
-            with: unsafe credentials(keys, settings))
+            with: unsafe credentials(keys, settings), jobs: settings.jobs, sparse: settings.has(.sparse))
     }
 }
 

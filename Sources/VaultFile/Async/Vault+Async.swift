@@ -71,16 +71,18 @@ extension Vault {
     ///   - isReplacing: whether to replace an existing file.
     ///   - recipients: who can open the container.
     ///   - options: of the container.
+    ///   - jobs: the number of threads that do the work, at least 1; nil is one per processor.
     /// - Returns: the manifest.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. After an error, no
     ///   file has changed.
     @discardableResult
     public static func encryptFile(
         at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, for recipients: [Recipient],
-        options: SealOptions = SealOptions()
+        options: SealOptions = SealOptions(), jobs: Int? = nil
     ) async throws -> Manifest {
         try await ThreadExecutor.calls.run {
-            try encryptFile(at: input, to: output, replacing: isReplacing, for: recipients, options: options)
+            try encryptFile(
+                at: input, to: output, replacing: isReplacing, for: recipients, options: options, jobs: jobs)
         }
     }
 
@@ -91,15 +93,19 @@ extension Vault {
     ///   - output: the path of the new file.
     ///   - isReplacing: whether to replace an existing file.
     ///   - credentials: the keys, and limits on the cost of opening.
+    ///   - jobs: the number of threads that do the work, at least 1; nil is one per processor.
+    ///   - isSparse: whether blocks of 4096 zeros become holes, which take no room on the disk.
     /// - Returns: the health, the manifest and the header of the container.
     /// - Throws: what the synchronous call throws; `CancellationError` if the task was cancelled. After an error, no
     ///   file has changed.
     @discardableResult
     public static func decryptFile(
-        at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, with credentials: Credentials
+        at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, with credentials: Credentials,
+        jobs: Int? = nil, sparse isSparse: Bool = false
     ) async throws -> OpenedContainer {
         try await ThreadExecutor.calls.run {
-            try decryptFile(at: input, to: output, replacing: isReplacing, with: credentials)
+            try decryptFile(
+                at: input, to: output, replacing: isReplacing, with: credentials, jobs: jobs, sparse: isSparse)
         }
     }
 
