@@ -120,7 +120,7 @@ def test_header_files(tmp_path, key, plaintext):
         with vaultfile.open(body, "rb", keys=key, header=given) as file:
             file.seek(70_000)
             assert file.read(10) == plaintext[70_000:70_010]
-    assert vaultfile.verify(body, key, header=header)["headerFile"]["slots"][0]["id"] == key.id
+    assert vaultfile.verify(body, key, header=header)["headerFileHeader"]["slots"][0]["id"] == key.id
     assert vaultfile.decrypt(body.read_bytes(), key, header=header) == plaintext
     vaultfile.decrypt_file(body, tmp_path / "y", key, header=header)
     assert (tmp_path / "y").read_bytes() == plaintext
@@ -183,7 +183,7 @@ def test_slots_move(tmp_path, key, plaintext):
     beside = vaultfile.detach(body, new)["headerFile"]
     assert beside.startswith(f"{body}.") and beside.endswith(".hdr")
     other = vaultfile.Key.generate()
-    assert vaultfile.reencrypt(body, new, other, drop=new, header=beside)["headerFile"]["slots"][0]["id"] == other.id
+    assert vaultfile.reencrypt(body, new, other, drop=new, header=beside)["headerFileHeader"]["slots"][0]["id"] == other.id
 
 
 def test_modes(path, key):

@@ -577,7 +577,8 @@ vaultfile_error *vaultfile_repair(
     const char *path, vaultfile_keys *keys, vaultfile_options *options, vaultfile_data **report) VAULTFILE_RESULT;
 
 /* Encrypts the contents again under a new file key, for these recipients only. consentNeeded for slots that would be lost
- * and are not in `dropping`, which may be NULL. */
+ * and are not in `dropping`, which may be NULL. A container that VAULTFILE_HEADER_PATH opens gets a new header file in the
+ * folder of that one, which is removed: the report has `headerFile`, its path, and `headerPin`. */
 vaultfile_error *vaultfile_reencrypt(
     const char *path, vaultfile_recipients *recipients, vaultfile_recipients *dropping, vaultfile_keys *keys,
     vaultfile_options *options, vaultfile_data **report) VAULTFILE_RESULT;

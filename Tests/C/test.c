@@ -713,7 +713,7 @@ static void test_detached(void) {
     vaultfile_data_free(opened);
     OK(vaultfile_reader_open_memory(bytes, count, keys, given, &reader));
     OK(vaultfile_reader_info(reader, &report));
-    CHECK(has(report, "\"headerFile\":{"));
+    CHECK(has(report, "\"headerFileHeader\":{"));
     vaultfile_data_free(report);
     unsigned char part[100];
     OK(vaultfile_reader_read(reader, 700000, part, sizeof part));
@@ -759,7 +759,7 @@ static void test_detached(void) {
     FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_reencrypt(at("d.vault"), recipients, more, keys, given, &report));
     OK(vaultfile_options_set_bytes(given, VAULTFILE_HEADER_PATH, header_path, strlen(header_path)));
     OK(vaultfile_reencrypt(at("d.vault"), recipients, more, keys, given, &report));
-    CHECK(has(report, "\"headerFile\":{"));
+    CHECK(has(report, "\"headerFileHeader\":{"));
     vaultfile_data_free(report);
 
     /* A writer, and a stream. */

@@ -187,6 +187,12 @@ import Testing
         let new = try run(
             "reencrypt", "--json", "--key-file", "old", "--remove", "others", "--header", "h", "data.vault")
         #expect(new["rotation"]?["headerPin"] != nil && box.bytes("h") == nil)
+        guard case .string(let next) = new["headerFile"] else {
+            Issue.record("no header file is named")
+            return
+        }
+        #expect(next.hasPrefix("data.vault.") && box.bytes(next) != nil)
+        #expect(new["headerPin"] == new["rotation"]?["headerPin"])
         #expect(try opens(box, "old") && !opens(box, "other"))
         let back = try run("attach", "--json", "--key-file", "old", "data.vault")
         #expect(back["outcome"] == .string("attached"))

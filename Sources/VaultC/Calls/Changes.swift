@@ -38,6 +38,16 @@ func keyChange(_ adding: OpaquePointer?, _ removing: OpaquePointer?, _ settings:
         removing: try unsafe givenRecipients(removing).selection(others: settings.has(.removeOthers)))
 }
 
+/// Runs a rotation of a container. If there are only as many bytes as a header file has, the error names the other call.
+private func rotating(_ body: () throws -> Rotation) throws -> JSON {
+    do {
+        return .rotation(try body())
+    } catch let error as VaultError where error.code == .truncated && !error.isAboutHeaderFile {
+        throw Failure(
+            name: error.code.name, message: error.message + "; rotate_header_file changes the keys of a header file")
+    }
+}
+
 @c(vaultfile_rotate)
 public func rotate(
     _ path: UnsafePointer<CChar>?, _ adding: OpaquePointer?, _ removing: OpaquePointer?, _ keys: OpaquePointer?,
@@ -46,10 +56,11 @@ public func rotate(
     unsafe reporting(report) {
         let settings = try unsafe settings(options)
         let change = try unsafe keyChange(adding, removing, settings)
-        return .rotation(
+        return try rotating {
             try Vault.rotate(
                 at: unsafe VaultC.path(path), change, with: unsafe credentials(keys, settings),
-                options: settings.rotation))
+                options: settings.rotation)
+        }
     }
 }
 
@@ -63,10 +74,11 @@ public func rotateToCurrent(
         let keyring = try unsafe Handles.object(keyring, Keyring.self)
         var credentials = try credentials(nil, settings)
         credentials.keys = try unsafe givenKeys(keys, adding: keyring)
-        return .rotation(
+        return try rotating {
             try Vault.rotate(
                 at: unsafe VaultC.path(path), keyring.keyChangeToCurrent(), with: credentials,
-                options: settings.rotation))
+                options: settings.rotation)
+        }
     }
 }
 

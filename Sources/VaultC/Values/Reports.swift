@@ -92,7 +92,7 @@ extension JSON {
         .object([
             ("authenticated", .flag(true)), ("health", .text(opened.health.rawValue)),
             ("manifest", .manifest(opened.manifest)), ("header", .header(opened.header)),
-            ("headerFile", opened.headerFile.map(JSON.header)),
+            ("headerFileHeader", opened.headerFile.map(JSON.header)),
             ("unexpectedCopy", opened.unexpectedCopy.map { .object(members(of: $0)) }),
         ])
     }
@@ -136,7 +136,9 @@ extension JSON {
     static func reencryption(_ result: Reencryption) -> JSON {
         .object([
             ("old", .opened(result.old)), ("lost", .slots(result.lost)), ("header", .header(result.header)),
-            ("headerFile", result.headerFile.map(JSON.header)),
+            ("headerFile", result.headerFilePath.map { .text($0.string) }),
+            ("headerFileHeader", result.headerFile.map(JSON.header)),
+            ("headerPin", result.headerFile.map { .text($0.pin.text) }),
         ])
     }
 

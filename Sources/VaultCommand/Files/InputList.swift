@@ -63,6 +63,8 @@ enum Selection: Sendable {
     case plaintexts
     /// Containers. A container that lost its beginning or its end counts, so that it is reported and not passed over.
     case containers
+    /// The header files of containers, too.
+    case containersAndHeaderFiles
 
     /// Whether the verb takes the file.
     ///
@@ -73,8 +75,13 @@ enum Selection: Sendable {
         if OutputFile.hasTemporaryName(FilePath(bytes: name)) { return false }
         let isNamedSo = name.suffix(OutputRules.suffix.count) == OutputRules.suffix[...]
         switch self {
-        case .containers:
+        case .containers, .containersAndHeaderFiles:
             if isNamedSo { return true }
+            if self == .containers, input.operand.isNamedHeaderFile {
+                // A damaged one is no container either.
+                let isHeaderFile = (try? input.headerFile(FileSource(input.descriptor))) != .some(nil)
+                if isHeaderFile { return false }
+            }
             do throws(Failure) {
                 if try input.beginsWithMagic { return true }
             } catch {

@@ -248,6 +248,8 @@ struct Hint: Hashable, Sendable {
         "--header FILE names it; a container whose header files are all lost cannot be opened any more")
     /// For what is wrong with a header file: nothing repairs one.
     static let otherHeaderFile = Hint("--header FILE names another copy of it")
+    static let otherCopyOfHeaderFile = Hint("another copy of the header file opens the container as before")
+    static let nameContainerOfHeaderFile = Hint("name the container; --header names this file")
     static let nameOutput = Hint("name the output with -o")
     static func nameOutput(_ name: String) -> Hint { Hint("-o \(quoted(name)) names the output") }
     private static let nameContainer = Hint("name the container, as in docs.tar.vault")

@@ -182,17 +182,21 @@ struct Edit: Verb {
                 .inputOutput, .path(Array(left.bytes)),
                 "this plaintext could not be removed; the container is \(outcome.text)")
         }
-        return try report(outcome, operand, console, done.map(RotationReport.init))
+        return try report(outcome, operand, console, done)
     }
 
     private func report(
-        _ outcome: OutcomeName, _ operand: PathArgument, _ console: Console, _ rotation: RotationReport? = nil
+        _ outcome: OutcomeName, _ operand: PathArgument, _ console: Console, _ done: Reencryption? = nil
     ) throws -> ExitStatus {
         var report = Report(.ok, about: operand.subject)
         report.outcome = outcome
-        report.rotation = rotation
+        report.rotation = done.map(RotationReport.init)
+        report.headerPin = done?.headerFile?.pin.text
+        let header = done?.headerFilePath?.bytes
+        if let header { report.name(headerFile: header) }
+        let line = [outcome.text, operand.escaped, header.map { Escaping.line($0) }].compactMap(\.self)
         return try console.give(
-            report, lines: ["\(outcome.text)\t\(operand.escaped)"], about: operand.subject, done: "is \(outcome.text)")
+            report, lines: [line.joined(separator: "\t")], about: operand.subject, done: "is \(outcome.text)")
     }
 
     /// The folder for the temporary file.

@@ -84,7 +84,7 @@ struct Inspect: Verb {
         try keyring.openForNames()
         let inventory = KeyInventory()
         let status = try Fleet(
-            Self.name, operands, many, takes: .containers, Fleet.Manner(countsBytes: false), on: console
+            Self.name, operands, many, takes: .containersAndHeaderFiles, Fleet.Manner(countsBytes: false), on: console
         ).run { item in
             try item.withInput { input in
                 return try inspect(input, opening, known, keyring, inventory, console)

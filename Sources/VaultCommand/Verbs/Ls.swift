@@ -87,10 +87,14 @@ struct Ls: Verb {
         let identities = try keyring.secrets(keys.identityArguments, for: .opening).identities
         try keyring.openForNames()
         let fleet = try Fleet(
-            Self.name, operands, many, takes: .containers, listsFolders: true, Fleet.Manner(countsBytes: false),
-            on: console)
+            Self.name, operands, many, takes: .containersAndHeaderFiles, listsFolders: true,
+            Fleet.Manner(countsBytes: false), on: console)
         return try fleet.run { [long] item in
             try item.withInput { input in
+                let name = isHere ? Escaping.line(Array(input.operand.bytes.dropFirst(2))) : input.subject.escaped
+                if let file = try input.headerFile(input.source(console)) {
+                    return try list(file, input, name, keyring, identities, console)
+                }
                 let seen = try input.inspected(input.source(console))
                 var report = Report(.ok, about: input.subject)
                 let owners = SlotOwners(of: seen, among: identities, context: .none)
@@ -102,8 +106,10 @@ struct Ls: Verb {
                     console.say(failure)
                     report.fail(failure)
                 }
-                let name = isHere ? Escaping.line(Array(input.operand.bytes.dropFirst(2))) : input.subject.escaped
-                let line = Self.line(seen, keyring, owners, isLong: long) + name
+                let openers =
+                    seen.problem == nil
+                    ? Self.openers(seen.slots, seen.headers, keyring, owners, isLong: long) : "damaged"
+                let line = Self.line(seen.streamLength, openers, isLong: long) + name
                 let given = try console.give(
                     report, lines: [line], about: input.subject, done: failure == nil ? "was listed" : nil)
                 return Outcome(status: failure?.status ?? given, name: .listed, bytes: seen.containerLength)
@@ -111,23 +117,47 @@ struct Ls: Verb {
         }
     }
 
-    /// The columns before the name.
-    private static func line(
-        _ seen: Inspection, _ keyring: KeyringSession, _ owners: SlotOwners, isLong: Bool
-    ) -> String {
-        let size = seen.streamLength.map { isLong ? "\($0)" : ProgressText.size(Double($0)) } ?? "?"
-        let keys = seen.slots.map { slot in
-            let id = "\(slot.keyID)"
-            if let name = keyring.name(of: slot, in: seen.headers) { return isLong ? "\(name) (\(id))" : name }
-            let noun = (slot.isHidden ? "hidden " : "") + (slot.kind.isOfPublicKey ? slot.kind.name : slot.kind.noun)
-            let owner = owners[slot].map { " (\($0.name))" } ?? ""
-            guard isLong || slot.kind.idNamesSecret else { return noun + owner }
-            return "\(noun) \(isLong ? id : String(id.prefix(8)))" + owner
+    /// Lists a header file. The size of the contents is not in it.
+    private func list(
+        _ file: HeaderFile, _ input: Input, _ name: String, _ keyring: KeyringSession, _ identities: [LoadedIdentity],
+        _ console: Console
+    ) throws -> Outcome {
+        let owners = SlotOwners(of: file, among: identities, context: .none)
+        let (slots, headers) = (file.summary.slots, [file.summary])
+        var report = Report(.ok, about: input.subject)
+        let header = CopyReport(file) {
+            SlotReport($0, name: keyring.name(of: $0, in: headers), identity: owners[$0])
         }
-        let openers = seen.problem == nil ? keys.joined(separator: ", ") : "damaged"
+        report.header = header
+        report.slots = header.slots
+        let openers = "header file: " + Self.openers(slots, headers, keyring, owners, isLong: long)
+        let given = try console.give(
+            report, lines: [Self.line(nil, openers, isLong: long) + name], about: input.subject, done: "was listed")
+        return Outcome(status: given, name: .listed, bytes: UInt64(file.summary.capacity.bytes))
+    }
+
+    /// The columns before the name.
+    private static func line(_ size: UInt64?, _ openers: String, isLong: Bool) -> String {
+        let size = size.map { isLong ? "\($0)" : ProgressText.size(Double($0)) } ?? "?"
         func padding(_ text: String, _ width: Int) -> String {
             String(repeating: " ", count: max(0, width - text.count))
         }
         return padding(size, isLong ? 14 : 10) + size + "  " + openers + padding(openers, 24) + "  "
+    }
+
+    /// What opens it.
+    private static func openers(
+        _ slots: [SlotDescription], _ headers: [HeaderSummary], _ keyring: KeyringSession, _ owners: SlotOwners,
+        isLong: Bool
+    ) -> String {
+        guard !headers.contains(where: \.isDetached) else { return "slots in a header file" }
+        return slots.map { slot in
+            let id = "\(slot.keyID)"
+            if let name = keyring.name(of: slot, in: headers) { return isLong ? "\(name) (\(id))" : name }
+            let noun = (slot.isHidden ? "hidden " : "") + (slot.kind.isOfPublicKey ? slot.kind.name : slot.kind.noun)
+            let owner = owners[slot].map { " (\($0.name))" } ?? ""
+            guard isLong || slot.kind.idNamesSecret else { return noun + owner }
+            return "\(noun) \(isLong ? id : String(id.prefix(8)))" + owner
+        }.joined(separator: ", ")
     }
 }

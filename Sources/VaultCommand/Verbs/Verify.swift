@@ -10,7 +10,8 @@ struct Verify: Verb {
         abstract: "Read and authenticate every byte of containers.",
         discussion: """
             Names every damaged range of the plaintext, and fails unless every byte of the container is intact, \
-            including its second header copy. Nothing is written. A container that comes through a pipe is read up to \
+            including its second header copy. Nothing is written. A header file whose name ends with .hdr is opened by \
+            itself. A container that comes through a pipe is read up to \
             the first damage. What another program read from the same pipe may be trusted only after status 0.
 
             Without a key, the key file that VAULTFILE_KEY_FILE names is tried, else the keys of the keyring, and then \
@@ -59,15 +60,37 @@ struct Verify: Verb {
             threads: many.threads(for: operands).each, console: console,
             header: try expect.known(for: operands, many))
         opening.keys.prepare(operands, many, opening.credentials)
-        return try Fleet(Self.name, operands, many, takes: .containers, Fleet.Manner(countsBytes: !quick), on: console)
+        let manner = Fleet.Manner(countsBytes: !quick)
+        return try Fleet(Self.name, operands, many, takes: .containersAndHeaderFiles, manner, on: console)
             .run { item in
                 try item.withInput { input in
+                    if let file = try input.headerFile(input.source(console)) {
+                        return try verify(file, input, opening)
+                    }
                     var found = Findings()
                     let opened = try verify(input, opening, &found)
                     let status = try report(opened, &found, input, console)
                     return Outcome(status: status, name: .intact, bytes: opened.manifest.plaintextLength)
                 }
             }
+    }
+
+    /// Opens a header file by itself: its container need not be there.
+    private func verify(_ file: HeaderFile, _ input: Input, _ opening: Opening) throws -> Outcome {
+        let summary: HeaderSummary
+        do {
+            summary = try opening.summary(of: file, input)
+        } catch let error as VaultError {
+            throw Failure(ofHeaderFile: error, about: input.subject)
+        }
+        var report = Report(.ok, about: input.subject)
+        report.header = CopyReport(file) { SlotReport($0) }
+        report.pin = summary.pin.text
+        report.extent = "full"
+        let verdict = "the header file is intact"
+        let status = try opening.console.give(
+            report, lines: ["\(input.subject.escaped): \(verdict)"], about: input.subject, done: verdict)
+        return Outcome(status: status, name: .intact, bytes: UInt64(summary.capacity.bytes))
     }
 
     /// What was found. It is reported at once, not collected: there may be more damage than memory can hold, and an

@@ -56,6 +56,10 @@ extension Selection {
     fileprivate func seemsToTake(_ name: [UInt8]) -> Bool {
         guard !OutputFile.hasTemporaryName(FilePath(bytes: name)) else { return false }
         let isContainer = name.suffix(OutputRules.suffix.count) == OutputRules.suffix[...]
-        return self == .containers ? isContainer : !isContainer
+        switch self {
+        case .plaintexts: return !isContainer
+        case .containers: return isContainer
+        case .containersAndHeaderFiles: return isContainer || PathArgument(bytes: name).isNamedHeaderFile
+        }
     }
 }

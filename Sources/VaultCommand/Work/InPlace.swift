@@ -102,6 +102,10 @@ struct InPlace: Sendable {
             if let missing = keys.whyKeysAreMissing { return missing }
         default: break
         }
+        if let input = try? Input(item) {
+            defer { input.close() }
+            if let failure = Failure(known, becauseOfKind: input) { return failure }
+        }
         let missing = known.code == .inputFailed ? ExitStatus.noInput : .inputOutput
         let isReadOnly = known.systemError == .readOnlyFileSystem
         return Failure(known, about: item.subject, system: isReadOnly ? .cannotCreate : missing)
@@ -110,7 +114,7 @@ struct InPlace: Sendable {
     /// Reports what was done; for a dry run, what would be done, in the same words.
     func report(
         _ name: OutcomeName, _ item: InputItem, health: Health? = nil, _ rotation: RotationReport? = nil,
-        extent: String? = nil, headerFile: FilePath? = nil, headerPin: HeaderPin? = nil, column: String? = nil
+        extent: String? = nil, headerFile: [UInt8]? = nil, headerPin: HeaderPin? = nil, column: String? = nil
     ) throws -> Outcome {
         if let expecting = header.expecting, let pin = rotation?.pin, !isDryRun, pin != expecting.text {
             console.announce(
@@ -120,7 +124,7 @@ struct InPlace: Sendable {
         report.outcome = name
         report.rotation = rotation
         report.extent = extent
-        if let headerFile { report.name(headerFile: [UInt8](headerFile.string.utf8)) }
+        if let headerFile { report.name(headerFile: headerFile) }
         report.headerPin = headerPin?.text
         report.dryRun = isDryRun ? true : nil
         report.health = health?.rawValue

@@ -22,7 +22,9 @@ struct KeyScan {
     /// Counts all containers below the folders, each once, even if a folder is named twice or is below another one.
     mutating func add(_ folders: [PathArgument], on console: Console) throws(Failure) {
         let progress = RunProgress(on: console, countsBytes: false)
-        Census(operands: folders, isRecursive: true, selection: .containers, leftOut: nil, progress: progress).start()
+        Census(
+            operands: folders, isRecursive: true, selection: .containersAndHeaderFiles, leftOut: nil, progress: progress
+        ).start()
         defer { progress.finish() }
         var seen: Set<FileIdentity> = []
         let all = FileIdentity.all(ofFolders: folders)
@@ -58,7 +60,7 @@ struct KeyScan {
     private mutating func look(at item: InputItem, _ progress: RunProgress, on console: Console) throws {
         let input = try Input(item)
         defer { input.close() }
-        guard try Selection.containers.takes(input) else { return }
+        guard try Selection.containersAndHeaderFiles.takes(input) else { return }
         let part = InputProgress(in: progress)
         part.begin(item.subject, size: nil)
         defer { part.end(isInput: true) }

@@ -152,6 +152,7 @@ struct Opening: Sendable {
             } catch let error as VaultError where error.code == .wrongKey {
                 throw error
             } catch {
+                if let failure = Failure(error, becauseOfKind: input) { throw failure }
                 throw explained(error, keys, subject, prefix: prefix)
             }
         }

@@ -25,6 +25,14 @@ struct LockedHeaderFile: ~Copyable {
     /// Its bytes; nil if there is none.
     func bytes() throws -> [UInt8]? { try file?.headerFileBytes() }
 
+    /// Stores the header file of the new container in the same folder, with the owner and the mode of this one (DET-13).
+    ///
+    /// - Parameter body: the name of the container.
+    /// - Returns: nil if there is no file here.
+    func makeNext(_ new: HeaderFile, forBody body: FilePath) throws(VaultError) -> NewHeaderFile? {
+        try file?.makeNextHeaderFile(new, forBody: body)
+    }
+
     /// Removes its name, durably.
     func remove() throws(VaultError) {
         do throws(VaultError) {
@@ -68,20 +76,30 @@ extension FileDescriptor {
     }
 }
 
-/// The header file of a new container, durable under its own name, where no file was before.
-struct NewHeaderFile: ~Copyable {
-    private let file: LockedFile
-
-    /// Stores a header file beside the body whose place its container takes (DET-13).
-    init(_ new: HeaderFile, beside body: borrowing LockedFile) throws(VaultError) {
-        let status = try body.status()
-        let name = body.name.appendingName(HeaderFile.nameEnding(new.copy.preamble.commitment))
+extension LockedFile {
+    fileprivate func makeNextHeaderFile(
+        _ new: HeaderFile, forBody body: FilePath
+    ) throws(VaultError) -> NewHeaderFile {
+        let status = try status()
+        let name = body.appendingName(HeaderFile.nameEnding(new.copy.preamble.commitment))
         do throws(VaultError) {
-            let output = try OutputFile.locked(at: .name(name, in: body.folder), withOwnerOf: status)
-            file = try output.commitHeaderFile(new, permissions: status.permissions)
+            let output = try OutputFile.locked(at: .name(name, in: folder), withOwnerOf: status)
+            return NewHeaderFile(try output.commitHeaderFile(new, permissions: status.permissions), name: name)
         } catch {
             throw error.ofHeaderFile
         }
+    }
+}
+
+/// The header file of a new container, durable under its own name, where no file was before.
+struct NewHeaderFile: ~Copyable {
+    private let file: LockedFile
+    /// Its name in the folder of the old header file.
+    let name: FilePath
+
+    init(_ file: consuming LockedFile, name: FilePath) {
+        self.file = file
+        self.name = name
     }
 
     /// Removes it after a failure, if the old body still has its name: then nothing needs this file.
@@ -120,6 +138,16 @@ extension FilePath {
 }
 
 extension FilePlace {
+    /// The path of a file with another name in the same folder; in an open folder, its name.
+    func besideIt(_ name: FilePath) -> FilePath {
+        switch self {
+        case .path(let path):
+            let there = (try? path.followingLinks()) ?? path
+            return there.removingLastComponent().appending(name.components)
+        case .name: return name
+        }
+    }
+
     /// The header file that is there under the name for this container; nil if there is none.
     func headerFile(_ commitment: [UInt8]) -> FilePlace? {
         switch self {

@@ -1,5 +1,5 @@
 import Synchronization
-import SystemPackage
+public import SystemPackage
 import VaultCrypto
 public import VaultFormat
 public import VaultStream
@@ -30,8 +30,8 @@ public struct ReencryptionOptions: Sendable {
     public var mayMixRecipients = false
     /// The header that the container must have; nil for any. If it was changed since, the error is `inUse`.
     public var requiring: HeaderPin?
-    /// The header file of a detached container. The new container gets one of its own, whose name is that of the
-    /// container with a part of the commitment, and this one is removed in the end (DET-13).
+    /// The header file of a detached container. The new container gets one of its own in the same folder, whose name is
+    /// that of the container with a part of the commitment, and this one is removed in the end (DET-13).
     public var headerFile: FilePlace?
     /// Whether to make all checks that come before the first byte is written, and to lock and write nothing.
     public var isDryRun = false
@@ -62,6 +62,8 @@ public struct Reencryption: Hashable, Sendable {
     public let header: HeaderSummary
     /// The header file of the new container; nil if it has its own slots, and after a dry run.
     public let headerFile: HeaderSummary?
+    /// The path of this header file; its name, if the options named the old one in an open folder. Nil if there is none.
+    public let headerFilePath: FilePath?
 }
 
 extension Reencryption {
@@ -95,7 +97,7 @@ extension Reencryption {
                 old: OpenedContainer(
                     health: found.opening.health, manifest: found.manifest, header: header,
                     headerFile: found.opening.headerFile?.summary),
-                lost: slots.lost, header: header, headerFile: nil)
+                lost: slots.lost, header: header, headerFile: nil, headerFilePath: nil)
         }
         // The locks are taken in one order everywhere, so that no two programs wait for each other (DET-8).
         let oldHeader = try LockedHeaderFile(at: options.headerFile, onWaiting: options.onWaiting)
@@ -132,9 +134,14 @@ extension Reencryption {
                 context: credentials.context, options: options, jobs: jobs, randomness: randomness)
         }
         let header = try output.checkContainer(length: new.length)
+        var newName: FilePath?
         if let headerFile = new.headerFile {
             // Durable before the body has its name: otherwise a crash could leave a body that nothing opens.
-            let newHeader = try NewHeaderFile(headerFile, beside: file)
+            guard let newHeader = try oldHeader.makeNext(headerFile, forBody: file.name) else {
+                // mutant: without its header file it has not been opened
+                throw VaultError(.headerDetached, "the options name no header file")
+            }
+            newName = newHeader.name
             do {
                 try output.take(placeOf: file, mayBreakLinks: options.mayBreakLinks)
             } catch {
@@ -147,7 +154,8 @@ extension Reencryption {
         // It would open nothing any more.
         try oldHeader.remove()
         return Reencryption(
-            old: reader.opened, lost: slots.lost, header: header, headerFile: new.headerFile?.summary)
+            old: reader.opened, lost: slots.lost, header: header, headerFile: new.headerFile?.summary,
+            headerFilePath: newName.flatMap { options.headerFile?.besideIt($0) })
     }
 
     /// Who gets a slot, and which slots of the old container have no successor.

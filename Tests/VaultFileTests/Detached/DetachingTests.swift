@@ -297,6 +297,7 @@ import VaultTestSupport
         let new = try #require(done.headerFile)
         let name = HeaderFile.name(forBody: "c", commitment: new.commitment)
         #expect(try folder.names == ["c", name] && done.header.isDetached && new.slots.count == 2)
+        #expect(done.headerFilePath == folder[name])
         #expect(try opens(4, with: name) == nil && opens(2, with: name) == .wrongKey)
         #expect(try opens(1, with: nil) == .headerDetached)
         #expect(try Stat(folder[name]).permissions == Stat(path).permissions)
@@ -311,6 +312,25 @@ import VaultTestSupport
         }
         let last = HeaderFile.name(forBody: "c", commitment: try #require(rewritten.headerFile).commitment)
         #expect(try folder.names == ["c", last, "new"])
+    }
+
+    /// The new header file goes where the old one was, and not beside the container (DET-13).
+    @Test func aHeaderFileElsewhereStaysThere() throws {
+        let stick = try TemporaryFolder()
+        try Vault.detach(at: path, to: stick["key.hdr"], with: credentials)
+        for (file, mode) in [(stick["key.hdr"], mode_t(0o600)), (path, 0o644)] {
+            try #require(unsafe file.withPlatformString { unsafe chmod($0, mode) } == 0)
+        }
+        try folder.makeLink("link", to: stick["key.hdr"].string)
+        var options = ReencryptionOptions()
+        options.headerFile = .path(folder["link"])
+        options.mayLoseSlots = true
+        let done = try Vault.reencrypt(at: path, for: [.key(testKey(1))], with: credentials, options: options)
+        let name = HeaderFile.name(forBody: "c", commitment: try #require(done.headerFile).commitment)
+        #expect(try stick.names == [name] && folder.names == ["c", "link"])
+        #expect(done.headerFilePath?.lastComponent?.string == name)
+        #expect(try HeaderFile(FileSource(at: try #require(done.headerFilePath))).summary == done.headerFile)
+        #expect(try Stat(stick[name]).permissions == .ownerReadWrite)
     }
 
     /// No file of another commitment is ever replaced, and the old files stay if the new container cannot have its place.

@@ -128,8 +128,8 @@ struct Detach: Verb {
                 let isNew = done.rotation.isNewHeader
                 return try work.report(
                     isNew ? .detached : .unchanged, InputItem(operand: operand), health: done.rotation.found,
-                    RotationReport(done.rotation), headerFile: done.headerFile, headerPin: done.header?.pin,
-                    column: Escaping.line([UInt8](done.headerFile.string.utf8)))
+                    RotationReport(done.rotation), headerFile: done.headerFile.bytes, headerPin: done.header?.pin,
+                    column: Escaping.line(done.headerFile.bytes))
             }.status
         } catch {
             return console.report(error, about: operand.subject, lines: ["failed\t\(operand.escaped)"])
@@ -190,7 +190,7 @@ struct Attach: Verb {
                     at: operand.path, from: header, with: work.credentials(keys), options: rotation)
                 return try work.report(
                     done.isNewHeader ? .attached : .unchanged, InputItem(operand: operand), health: done.found,
-                    RotationReport(done), headerFile: header)
+                    RotationReport(done), headerFile: header.bytes)
             }.status
         } catch {
             return console.report(error, about: operand.subject, lines: ["failed\t\(operand.escaped)"])

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Synchronization
 internal import VaultFile
+internal import VaultSystem
 
 /// `vaultfile reencrypt`.
 struct Reencrypt: Verb {
@@ -20,7 +21,12 @@ struct Reencrypt: Verb {
             listed and the status is 77, unless --remove names them or others. What --remove names gets no slot, even \
             if it is given to open the container. With --add, others also drops the keys that are given to open.
 
-            Writes one line for each INPUT: reencrypted or failed, a tab, the name.
+            A detached container gets a new header file, in the folder of the old one, which is removed: its name is that \
+            of the container, the first 16 digits of the new commitment, and .hdr. Copies of the old header file open \
+            the new container no more.
+
+            Writes one line for each INPUT: reencrypted or failed, a tab, the name; for a detached container also a tab \
+            and the new header file.
 
             \(KeyArgument.grammarOfSlots) \(KeyArgument.lines)
             """)
@@ -141,7 +147,10 @@ struct Reencrypt: Verb {
                             jobs: inPlace.many.threads(for: operands).each)
                     }
                 }
-                return try work.report(.reencrypted, item, health: done.old.health, RotationReport(done))
+                let header = done.headerFilePath.map { item.found == nil ? $0.bytes : item.operand.besideIt($0) }
+                return try work.report(
+                    .reencrypted, item, health: done.old.health, RotationReport(done), headerFile: header,
+                    headerPin: done.headerFile?.pin, column: header.map { Escaping.line($0) })
             }
         }
     }

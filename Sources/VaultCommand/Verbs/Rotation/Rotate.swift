@@ -33,8 +33,9 @@ struct Rotate: Verb {
             does not have is no error, so a run can be repeated. A warning names an ID that no container had.
 
             The slots of a detached container are in its header file. To change them, name that file as INPUT: it is \
-            replaced as a whole, and the container is neither read nor needed. Other header files of the container, and \
-            older copies of this one, open it as before with their own keys.
+            replaced as a whole, and the container is neither read nor needed. The container itself is passed over if its \
+            header file is another INPUT whose name ends with .hdr, or with --recursive such a file in the same folder. \
+            Other header files of the container, and older copies of this one, open it as before with their own keys.
 
             --remove age1… removes the slot of this public key, and needs no identity of it; but a hidden slot is found \
             only with its identity, as in --remove identity-file:FILE, or by its ID. A public key that is added to a \
@@ -105,13 +106,19 @@ struct Rotate: Verb {
         }
         opening.prepare(operands, inPlace.many, changing: slots, work.credentials)
         let removals = NamedRemovals(try slots.removing(), slots.removedSecrets, slots.removedWords)
+        let headerFiles = HeaderFilesOfRun(operands)
         let fleet = try Fleet(
-            Self.name, operands, inPlace.many, takes: .containers,
+            Self.name, operands, inPlace.many, takes: .containersAndHeaderFiles,
             Fleet.Manner(saysFailures: true, countsBytes: false, isDryRun: dryRun, resumption: .continues), on: console)
         let status = try fleet.run { [options] item in
             var options = options
             options.onWaiting = console.waitNote(about: item.subject)
-            let toCurrent = try keyring?.change(for: item, options.onWaiting)
+            let seen = try work.shown(item, options.onWaiting)
+            if let seen, work.header.file == nil, headerFiles.has(headerFileOf: item, seen) {
+                console.note(item.subject, "its keys are in its header file, which is another input of this run")
+                return .passedOver
+            }
+            let toCurrent = keyring?.change(for: seen)
             guard keyring == nil || toCurrent != nil else {
                 // The header is not authenticated: anyone who can write the file can make it look so.
                 if console.verbosity != .quiet {
@@ -123,7 +130,7 @@ struct Rotate: Verb {
             }
             return try work.run(item, options) { keys, options in
                 let change = try toCurrent ?? slots.change()
-                let done = try work.rotate(item, change, keys, options)
+                let done = try work.rotate(item, isHeaderFile: seen?.isHeaderFile == true, change, keys, options)
                 work.list(done, item)
                 if done.isRepaired, !done.isNewHeader {
                     console.note(
@@ -146,11 +153,19 @@ struct Rotate: Verb {
 }
 
 extension InPlace {
+    /// What an input shows: whether it is a container or a header file, and which slots it has.
+    fileprivate func shown(_ item: InputItem, _ onWaiting: @escaping @Sendable () -> Void) throws -> Inspection? {
+        do {
+            return try item.shown(onWaiting: onWaiting)
+        } catch let error as VaultError {
+            throw Failure(error, about: item.subject, system: error.code == .inputFailed ? .noInput : .inputOutput)
+        }
+    }
+
     /// Rotates a container, or a header file that is the input itself.
     fileprivate func rotate(
-        _ item: InputItem, _ change: KeyChange, _ keys: any KeyProvider, _ options: RotationOptions
+        _ item: InputItem, isHeaderFile: Bool, _ change: KeyChange, _ keys: any KeyProvider, _ options: RotationOptions
     ) throws -> Rotation {
-        let isHeaderFile = (try? item.withPlace { try Inspection(FileSource(at: $0)) })?.isHeaderFile == true
         guard isHeaderFile else {
             return try withHeaderFile(of: item) {
                 try Vault.rotate(at: $0, change, with: credentials(keys, $1), options: options)
@@ -179,10 +194,9 @@ private struct KeyringRotation: Sendable {
     }
 
     /// The change for one container; nil if none of its slots is for a key of the keyring. A damaged container is not
-    /// skipped: the rotation reports its damage.
-    func change(for item: InputItem, _ onWaiting: @escaping @Sendable () -> Void) throws -> KeyChange? {
-        let seen = try? item.withPlace { try Inspection(FileSource(at: $0, onWaiting: onWaiting)) }
-        if let seen, seen.problem == nil || seen.isHeaderFile {
+    /// skipped: the rotation reports its damage. Nor is a detached one: its slots are elsewhere.
+    func change(for seen: Inspection?) -> KeyChange? {
+        if let seen, seen.problem == nil || seen.isHeaderFile, !seen.headers.contains(where: \.isDetached) {
             guard seen.slots.contains(where: { $0.kind.idNamesSecret && ids.contains($0.keyID) }) else { return nil }
         }
         return change
