@@ -437,3 +437,36 @@ def test_the_gil_is_released(tmp_path):
     vaultfile._library.lib.vaultfile_reader_free(made)
     # The GIL changes hands about 200 times a second; Argon2id over 19 MiB leaves time for many rounds of the loop.
     assert last - first > 100, (first, last)
+
+
+def test_threads_get_their_own_exceptions(key):
+    container = vaultfile.encrypt(bytes(1 << 22), key)
+
+    class Failing(io.BytesIO):
+        fails = False
+
+        def read(self, count=-1):
+            if self.fails:
+                raise KeyError(threading.get_ident())
+            return super().read(count)
+
+    source = Failing(container)
+    reader = vaultfile.open(source, "rb", keys=key)
+    source.fails = True
+    found = []
+
+    def read(place):
+        for _ in range(50):
+            try:
+                reader.read_at(place, 1)
+            except BaseException as error:
+                found.append((threading.get_ident(), error))
+
+    threads = [threading.Thread(target=read, args=(place << 18,)) for place in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 400
+    assert all(type(error) is KeyError and error.args == (thread,) for thread, error in found), set(
+        type(error) for _, error in found)

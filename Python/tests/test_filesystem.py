@@ -256,6 +256,79 @@ def test_header_files_go_along(beside, plaintext):
     assert _names(below, folder) == []
 
 
+def test_a_header_file_that_a_killed_write_left(beside, key_file, plaintext):
+    fs, below, folder = beside
+    own, name = f"{folder}/own.vault", f"{folder}/new.vault"
+    plain = fsspec.filesystem("vaultfile", fs=below, keys=key_file)
+    plain.pipe(own, plaintext)
+    other, _ = vaultfile.encrypt_detached(b"x", key_file)
+    header = fs._below(own) + ".hdr"
+    below.pipe_file(header, vaultfile.encrypt_detached(b"x", key_file)[1])
+    below.pipe_file(fs._below(name) + ".hdr", vaultfile.encrypt_detached(b"x", key_file)[1])
+    fs.invalidate_cache()
+    # Every call says what to remove, and none removes the container.
+    command = f"fs.fs.rm_file({header!r})"
+    for call in (lambda: fs.cat(own), lambda: fs.open(own, "wb"), lambda: fs.rm(own), lambda: fs.rm_file(own)):
+        with pytest.raises((vaultfile.DamagedError, vaultfile.InvalidArgumentError, FileExistsError)) as raised:
+            call()
+        assert command in str(raised.value)
+    assert plain.cat(own) == plaintext
+    fs.fs.rm_file(header)
+    fs.invalidate_cache()
+    fs.rm(own)
+    # Without a container, rm of its name removes the header file.
+    with pytest.raises(FileExistsError, match="rm of .*new.vault removes it"):
+        fs.open(name, "wb")
+    fs.rm(name)
+    assert _names(below, folder) == []
+    # Whole pairs, other files, and the only header file of a container.
+    fs.pipe(name, plaintext)
+    with pytest.raises(FileExistsError, match="removes both"):
+        fs.open(name, "wb")
+    with pytest.raises(ValueError, match="is the header file of"):
+        fs.rm(name + ".hdr")
+    with pytest.raises(ValueError, match="one by one"):
+        fs.mv([name], [own])
+    assert fs.cat(name) == plaintext
+    below.pipe_file(fs._below(own) + ".hdr", b"a photo")
+    fs.invalidate_cache()
+    with pytest.raises(FileExistsError, match="is no header file"):
+        fs.open(own, "wb")
+
+
+def test_a_store_that_does_not_answer_loses_no_header_file(tmp_path, key_file, plaintext, monkeypatch):
+    below = fsspec.filesystem("memory")
+    fs = fsspec.filesystem("vaultfile", fs=below, keys=iter([key_file]), header_suffix=".hdr")
+    file = fs.open("/s/a.vault", "wb")
+    file.write(plaintext)
+    read = below.open
+
+    def failing(path, mode="rb", **options):
+        if mode == "rb":
+            raise OSError(5, "the store does not answer")
+        return read(path, mode, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(below, "open", failing)
+        with pytest.raises(OSError, match="does not answer"):
+            file.close()
+    assert below.exists("/s/a.vault.hdr") and not below.exists("/s/a.vault")
+    # The keys were an iterator: every file has them.
+    fs.rm("/s/a.vault")
+    fs.pipe("/s/a.vault", b"x")
+    fs.pipe("/s/b.vault", b"y")
+    assert fs.cat("/s/a.vault") == b"x" and fs.cat("/s/b.vault") == b"y"
+    fs.rm(["/s/a.vault", "/s/b.vault"])
+    # The same on a disk.
+    writer = vaultfile.open(tmp_path / "c.vault", "wb", keys=key_file, header=tmp_path / "c.hdr")
+    writer.write(b"x")
+    (tmp_path / "c.hdr").rename(tmp_path / "away")
+    (tmp_path / "c.hdr").mkdir()
+    with pytest.raises(vaultfile.SystemCallError, match="inputFailed"):
+        writer.close()
+    assert (tmp_path / "away").exists() and not (tmp_path / "c.vault").exists()
+
+
 @pytest.mark.parametrize("step", range(8))
 def test_an_interruption_leaves_no_container_that_nobody_opens(beside, step, plaintext):
     """Each call of `rm`, `cp` and `mv` to the file system below fails in turn."""

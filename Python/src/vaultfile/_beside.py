@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._errors import Error, NotVaultfileError
-from ._headers import inspect_header
+from ._headers import inspect_header, is_header_of
 from ._options import HEADER_MOST
 from ._whole import inspect
 
@@ -60,14 +60,22 @@ class HeaderBeside:
             return False
 
     def fits(self, path: str) -> bool:
-        """Whether the container there is the one that was begun with it. Raises the error of a read that fails."""
+        """Whether the container there is that of this header file. Raises the error of a read that fails."""
+        return self._id in self._ids(path)
+
+    def contradicts(self, path: str) -> bool:
+        """Whether the container there is that of another header file, or has its own slots. A damaged one is neither."""
+        found = self._ids(path)
+        return bool(found) and self._id not in found
+
+    def _ids(self, path: str) -> set[str]:
         self._fs.invalidate_cache(path)
         try:
             with self._fs.open(path, "rb") as file:
                 found = inspect(file)
         except NotVaultfileError:
-            return False
-        return self._id in (found[copy].get("fileID") for copy in ("front", "tail") if found[copy])
+            return set()
+        return {found[copy]["fileID"] for copy in ("front", "tail") if "fileID" in (found[copy] or {})}
 
     def update(self, header: bytes) -> None:
         """A newer header file of the same container."""
@@ -76,16 +84,20 @@ class HeaderBeside:
                 file.write(header)
 
     def is_ours(self) -> bool:
-        """Whether the header file is of the container that was begun with it. Its keys may have changed since."""
+        """Whether the header file is of the container that was begun with it. Its keys may have changed since.
+
+        Raises the error of a read that fails: a store that does not answer is no reason to give a container up as lost."""
+        self._fs.invalidate_cache(self.path)
         try:
-            self._fs.invalidate_cache(self.path)
-            found: bool = inspect_header(read_header(self._fs, self.path))["fileID"] == self._id
-            return found
-        except Exception:
+            bytes_ = read_header(self._fs, self.path)
+        except FileNotFoundError:
             return False
+        return is_header_of(bytes_, self._id)
 
     def discard(self) -> None:
-        """Removes it, unless it is someone else's."""
-        if self._id and self.is_ours():
-            self._fs.rm_file(self.path)
-        self._id = ""
+        """Removes it, unless it is someone else's. It stays if it cannot be read."""
+        try:
+            if self._id and self.is_ours():
+                self._fs.rm_file(self.path)
+        finally:
+            self._id = ""

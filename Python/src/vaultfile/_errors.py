@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import errno as _errno
 import functools
+import itertools
 import os
 from typing import Any, Callable, Iterator, Optional, Protocol, TypeVar, cast
 
@@ -240,10 +241,33 @@ def about_its_path(function: _Call) -> _Call:
     return cast(_Call, call)
 
 
-class Callbacks(Protocol):
-    """What has callbacks, and the exception that one of them raised."""
+class Raised:
+    """The exceptions that callbacks raised, each under the status that the library got for it.
 
-    raised: Optional[BaseException]
+    Threads can share callbacks: each of their calls takes its own exception."""
+
+    #: A call ends with the exception of one callback, and others of its threads may have raised more.
+    _MOST = 1024
+
+    def __init__(self) -> None:
+        self._numbers = itertools.count(1)
+        self._kept: dict[int, BaseException] = {}
+
+    def keep(self, error: BaseException) -> int:
+        """Returns the status for the library."""
+        status = next(self._numbers) % (1 << 30) + 1
+        self._kept[status] = error
+        self._kept.pop(status - self._MOST, None)
+        return status
+
+    def take(self, status: int) -> Optional[BaseException]:
+        return self._kept.pop(status, None)
+
+
+class Callbacks(Protocol):
+    """What has callbacks, and the exceptions that they raised."""
+
+    raised: Raised
 
 
 def path_bytes(path: Any) -> bytes:
@@ -260,10 +284,11 @@ def check(handle: Optional[int], *callbacks: Callbacks) -> None:
     """Raises the error of a call, if there is one; or the exception of a callback, if it ended the call."""
     if not handle:
         return
+    status = lib.vaultfile_error_callback(handle)
     error = take(handle)
-    for called in callbacks:
-        raised, called.raised = called.raised, None
-        if raised is not None and error.name == "callbackFailed":
+    for called in callbacks if error.name == "callbackFailed" else ():
+        raised = called.raised.take(status)
+        if raised is not None:
             raise raised
     if error.name == "wrongKey" and any(getattr(called, "is_empty", False) for called in callbacks):
         error.message = "no keys were given"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any, Optional
 
-from ._errors import about_its_path, check, path_bytes
+from ._errors import Error, about_its_path, check, path_bytes
 from ._keys import Keys, KeysHandle, Recipients, recipients_handle, sealing_handle
 from ._library import lib
 from ._memory import Buffer, address, data, report, taken
@@ -121,3 +121,11 @@ def attach(path: Any, keys: Keys, header: Any, **options: Any) -> dict[str, Any]
     return report(
         lib.vaultfile_attach, path_bytes(path), path_bytes(header), opening.value, settings.value,
         callbacks=(opening,))
+
+
+def is_header_of(bytes_: bytes, file_id: str) -> bool:
+    """Whether bytes are a header file of the container with this ID."""
+    try:
+        return bool(inspect_header(bytes_)["fileID"] == file_id)
+    except Error:
+        return False

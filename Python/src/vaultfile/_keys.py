@@ -8,7 +8,7 @@ import os
 import unicodedata
 from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Union
 
-from ._errors import check, invalid, of_system
+from ._errors import Raised, check, invalid, of_system
 from ._library import KeyCallback, lib
 from ._memory import Buffer, Handle, Secret, address, data, make, secret_text
 
@@ -275,13 +275,13 @@ def _new_recipients() -> Handle:
 
 
 class KeysHandle:
-    """Keys in the library, with the callback that they may have, and the exception that it raised."""
+    """Keys in the library, with the callback that they may have, and the exceptions that it raised."""
 
     def __init__(self, keys: Optional[Keys]) -> None:
         items = _items(keys, Opener)
         self.is_empty = not items
         self.handle = _new_keys()
-        self.raised: Optional[BaseException] = None
+        self.raised = Raised()
         self._callback: Any = None
         for item in items:
             if isinstance(item, AskForKeys):
@@ -304,8 +304,7 @@ class KeysHandle:
                     key._add_to_keys(_Borrowed(answer))
                 return 0
             except BaseException as error:
-                self.raised = error
-                return 1
+                return self.raised.keep(error)
 
         self._callback = KeyCallback(callback)
         check(lib.vaultfile_keys_set_callback(self.value, self._callback, None))

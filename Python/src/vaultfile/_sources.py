@@ -9,7 +9,7 @@ import re
 import threading
 from typing import Any, Optional, Union
 
-from ._errors import invalid, path_bytes
+from ._errors import Raised, invalid, path_bytes
 from ._library import ReadCallback
 
 #: A path, or a binary file object that can read and seek.
@@ -37,7 +37,7 @@ class FileSource:
         self._file = file
         # The library reads in several threads, and a file object has one position.
         self._lock = threading.Lock()
-        self.raised: Optional[BaseException] = None
+        self.raised = Raised()
         self.size: int = file.seek(0, os.SEEK_END)
         if self.size is None:
             self.size = file.tell()
@@ -61,5 +61,4 @@ class FileSource:
             count[0] = len(read)
             return 0
         except BaseException as error:
-            self.raised = error
-            return 1
+            return self.raised.keep(error)

@@ -119,8 +119,9 @@ def reencrypt(
 ) -> dict[str, Any]:
     """Encrypts the contents again under a new file key, for these recipients only. Needed if a key has leaked.
 
-    `drop` names slots that may be lost. Options: `remove_others`, `lose_slots`, `keep_slots`, those of `rotate`, and
-    those of `open` for writing."""
+    `drop` names slots that may be lost. A container with a header file, whose path is `header`, gets a new one in the same
+    folder: the report has its path, `headerFile`, and `headerPin`. Options: `remove_others`, `lose_slots`,
+    `keep_slots`, those of `rotate`, and those of `open` for writing."""
     opening = KeysHandle(keys)
     to, dropping = recipients_handle(recipients), recipients_handle(drop)
     settings = options_handle(

@@ -9,8 +9,8 @@ import warnings
 from types import TracebackType
 from typing import Any, Optional
 
-from ._errors import Error, OutputExistsError, about, check, invalid
-from ._headers import inspect_header
+from ._errors import OutputExistsError, about, check, invalid, of_system
+from ._headers import inspect_header, is_header_of
 from ._keys import Recipients, save_file, sealing_handle
 from ._library import lib
 from ._memory import Handle, address, make, taken, view
@@ -145,9 +145,12 @@ class Writer(io.BufferedIOBase):
             return
         self._release()
         header, self._header = self._header, None
-        if header is not None and header.is_ours():
-            os.unlink(header.path)
-        self._abandoned()
+        try:
+            # It stays if it cannot be read: it may be someone else's.
+            if header is not None and header.is_ours():
+                os.unlink(header.path)
+        finally:
+            self._abandoned()
 
     def _release(self) -> None:
         self._open = False
@@ -216,13 +219,15 @@ class _NewHeaderFile:
         self._id = inspect_header(header)["fileID"]
 
     def is_ours(self) -> bool:
-        """Whether it is of the container that was begun with it. Its keys may have changed since."""
+        """Whether it is of the container that was begun with it. Its keys may have changed since.
+
+        Raises SystemCallError if it cannot be read."""
         try:
-            with open(self.path, "rb") as file:
-                found: bool = inspect_header(file.read(HEADER_MOST))["fileID"] == self._id
-            return found
-        except (OSError, Error):
+            with of_system(self.path, "inputFailed"), open(self.path, "rb") as file:
+                bytes_ = file.read(HEADER_MOST)
+        except FileNotFoundError:
             return False
+        return is_header_of(bytes_, self._id)
 
 
 def write_all(file: Any, bytes_: memoryview) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import sys
 from types import FrameType
-from typing import Any, Optional
+from typing import Any, Iterator, Optional
 
 import fsspec  # type: ignore[import-untyped]
 from fsspec.core import OpenFile  # type: ignore[import-untyped]
@@ -20,6 +20,7 @@ from fsspec.implementations.memory import MemoryFileSystem  # type: ignore[impor
 from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
 
 from ._beside import HeaderBeside, read_header
+from ._errors import Error
 from ._options import LIMITS, SEALING
 from ._reader import RawReader, SharedReader
 from ._writer import TextWriter, Writer
@@ -82,7 +83,8 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         self.fs = fs
         self._header = header
         self._suffix = header_suffix
-        self._keys = keys
+        # Each file needs all of them.
+        self._keys = list(keys) if isinstance(keys, Iterator) else keys
         self._options = own
 
     @classmethod
@@ -144,6 +146,11 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
                     header = read_header(self.fs, there)
                 return SharedReader(RawReader(
                     below, self._keys, close_source=True, name=path, header=header, **options))
+            except Error as error:
+                below.close()
+                if self._suffix is not None and error.name in ("copiesDisagree", "notDetached"):
+                    error.message += f"; {_left_over(there)}"
+                raise
             except BaseException:
                 below.close()
                 raise
@@ -152,6 +159,8 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         exists = self.fs.exists(path)
         if mode == "xb" and exists:
             raise FileExistsError(path)
+        if self._suffix is not None and self.fs.exists(there):
+            raise FileExistsError(self._why_taken(path, exists))
         if autocommit and isinstance(self.fs, LocalFileSystem):
             # The library makes it durable before it has its name.
             if self.fs.auto_mkdir:
@@ -167,6 +176,17 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         if isinstance(self.fs, LocalFileSystem):
             mode = "wb"
         return self._writer(path, mode, autocommit, beside, kwargs, options)
+
+    def _why_taken(self, path: str, exists: bool) -> str:
+        """What to do about a header file that is where one is to be written."""
+        header = HeaderBeside(self.fs, path + str(self._suffix))
+        if not header.find():
+            return f"{header.path} is no header file, and is not replaced"
+        if not exists:
+            return f"{header.path} is there without its container, as after a killed write: rm of {path} removes it"
+        if not header.contradicts(path):
+            return f"{path} and its header file are there: rm of {path} removes both, and then it can be written"
+        return f"{header.path} is not the header file of {path}: {_left_over(header.path)}"
 
     def _writer(
         self, path: str, mode: str, autocommit: bool, header: Any, kwargs: dict[str, Any], options: dict[str, Any]
@@ -272,8 +292,13 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         if self._suffix is None:
             self.fs.rm_file(path)
             return
+        if self._is_header(path) and self.fs.exists(path[: -len(self._suffix)]):
+            raise ValueError(f"{path} is the header file of {path[: -len(self._suffix)]}, whose rm removes both")
         header = HeaderBeside(self.fs, path + self._suffix)
         has_header = header.find()
+        if has_header and self.fs.exists(path) and header.contradicts(path):
+            # Without this header file the container opens: its writer was killed before it was replaced.
+            raise FileExistsError(f"{header.path} is not the header file of {path}: {_left_over(header.path)}")
         try:
             self.fs.rm_file(path)
         except FileNotFoundError:
@@ -325,9 +350,9 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
 
     def mv(self, path1: str, path2: str, **kwargs: Any) -> None:
         """Moves the container as it is. Its header file is there before it goes, and at the new place before it comes."""
-        if self._suffix is None or not isinstance(path1, str) or self.fs.isdir(self._below(path1)):
-            if self._suffix is not None and not self.fs.isdir(self._below(path1)):
-                raise ValueError("containers with header files are moved one by one, or with their folder")
+        if self._suffix is not None and not isinstance(path1, str):
+            raise ValueError("containers with header files are moved one by one, or with their folder")
+        if self._suffix is None or self.fs.isdir(self._below(path1)):
             self.fs.mv(self._below(path1), self._below(path2), **kwargs)
             return
         path1, path2 = self._below(path1), self._below(path2)
@@ -371,6 +396,13 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
     def invalidate_cache(self, path: Optional[str] = None) -> None:
         self.fs.invalidate_cache(path)
         super().invalidate_cache(path)
+
+
+def _left_over(header: Any) -> str:
+    """What to do about a header file that is beside the container of another one."""
+    return (
+        f"if the container opens without it, a killed write has left it: remove {header} alone, with the file system below "
+        f"(fs.fs.rm_file({str(header)!r}))")
 
 
 def _range(file: Any, start: Any, end: Any) -> bytes:
