@@ -3,6 +3,7 @@
 import gc
 import io
 import os
+import pathlib
 import random
 import threading
 
@@ -183,7 +184,26 @@ def test_slots_move(tmp_path, key, plaintext):
     beside = vaultfile.detach(body, new)["headerFile"]
     assert beside.startswith(f"{body}.") and beside.endswith(".hdr")
     other = vaultfile.Key.generate()
-    assert vaultfile.reencrypt(body, new, other, drop=new, header=beside)["headerFileHeader"]["slots"][0]["id"] == other.id
+    # The new header file is where the old one was.
+    (tmp_path / "stick").mkdir()
+    there = tmp_path / "stick" / "a.hdr"
+    os.rename(beside, there)
+    with pytest.raises(vaultfile.DamagedError, match="rotate_header_file"):
+        vaultfile.rotate(there, new, add=other)
+    report = vaultfile.reencrypt(body, new, other, drop=new, header=there)
+    assert report["headerFileHeader"]["slots"][0]["id"] == other.id
+    assert os.listdir(tmp_path / "stick") == [os.path.basename(report["headerFile"])]
+    pin = vaultfile.verify_header(pathlib.Path(report["headerFile"]).read_bytes(), other)["pin"]
+    assert pin == report["headerPin"] == report["headerFileHeader"]["pin"]
+    assert vaultfile.verify(body, other, header=report["headerFile"])["health"] == "intact"
+
+
+def test_bytes_are_no_path(key):
+    container = vaultfile.encrypt(b"x", key)
+    for call in (vaultfile.inspect, lambda bytes_: vaultfile.verify(bytes_, key)):
+        with pytest.raises(ValueError, match="BytesIO") as raised:
+            call(container)
+        assert "\0" not in str(raised.value)
 
 
 def test_modes(path, key):

@@ -196,7 +196,11 @@ def about(path: Any, target: Any = None) -> Iterator[None]:
 def name_path(error: Error, path: Any) -> None:
     """Gives an error the path that it is about, unless it has one."""
     if error.path is None and isinstance(path, (str, bytes, os.PathLike)):
-        error.path = os.fsdecode(path)
+        found = os.fsdecode(path)
+        if "\0" in found:
+            # The bytes of a container, and no path.
+            return
+        error.path = found
         if isinstance(error, OSError):
             error.filename = error.path
 

@@ -69,8 +69,16 @@ extension LockedFile {
 extension FileDescriptor {
     /// Reads a new header file back, before it is the only way into its container.
     fileprivate func checkHeaderFile(_ new: HeaderFile) throws(VaultError) {
+        let found: [UInt8]
+        do {
+            found = try FileSource(self, locking: .heldByCaller).headerFileBytes()
+        } catch {
+            let message = "the new header file cannot be read back: \((error as? VaultError)?.message ?? "\(error)")"
+            guard let number = (error as? VaultError)?.systemError else { throw VaultError(.outputFailed, message) }
+            throw VaultError(.outputFailed, message, systemError: number)
+        }
         // mutant: only a medium that loses bytes would show that it is missing
-        guard (try? FileSource(self, locking: .heldByCaller).headerFileBytes()) == new.bytes else {
+        guard found == new.bytes else {
             throw VaultError(.outputFailed, "the new header file does not read back as it was written")
         }
     }
