@@ -41,9 +41,23 @@ class Judge:
             [self.vaultfile, *words], cwd=folder, input=stdin, capture_output=True, timeout=60,
             env={"PATH": "/usr/bin:/bin", "HOME": folder, **scenes.RING, **(environment or {})})
 
+    def with_key(self, folder, verb, key, name):
+        """Runs a verb on a container, with a key file or an identity file. If it needs the header file X.hdr beside
+        X.vault, and for X.hdr itself, it gets this header file."""
+        body, header = name.removesuffix(".hdr"), name.removesuffix(".vault")
+        words = [verb[0], "-i" if "identity" in key else "--key-file", key, *verb[1:]]
+        if body == name:
+            done = self.call(folder, *words, name)
+            if done.returncode == 0 or not os.path.exists(os.path.join(folder, header + ".hdr")):
+                return done
+        return self.call(folder, *words, "--header", header.removesuffix(".hdr") + ".hdr", body.removesuffix(
+            ".vault") + ".vault")
+
     def decrypt(self, folder, key, name):
-        """Decrypts with a key file, or with an identity file."""
-        return self.call(folder, "decrypt", "-i" if "identity" in key else "--key-file", key, "-o", "-", name)
+        return self.with_key(folder, ["decrypt", "-o", "-"], key, name)
+
+    def is_whole(self, folder, name):
+        return self.with_key(folder, ["verify"], "key", name).returncode == 0
 
     def opens(self, folder, key, name, *others):
         """Whether a key opens a container, and it has its contents or one of the others."""
@@ -54,8 +68,12 @@ class Judge:
         """Whether an output is whole and right."""
         path = os.path.join(folder, name)
         if kind == "container":
-            verified = self.call(folder, "verify", "--key-file", "key", name)
-            return verified.returncode == 0 and self.opens(folder, "key", name)
+            return self.is_whole(folder, name) and self.opens(folder, "key", name)
+        if kind == "header file":
+            # It is durable before its container changes or appears.
+            body = name.removesuffix("hdr") + "vault"
+            return self.call(folder, "inspect", name).returncode == 0 and (
+                not os.path.exists(os.path.join(folder, body)) or self.opens(folder, "key", body))
         if kind.startswith("container of the ") and kind.endswith("identity"):
             return self.opens(folder, kind.removeprefix("container of the ").replace(" ", "-"), name)
         if kind == "container of the keyring":
@@ -201,6 +219,8 @@ class Judge:
         either = (scenes.PLAIN, scene.becomes) if scene.becomes else ()
         if scene.place != "no-footer.vault" and not self.opens(folder, "key", scene.place, *either):
             wrong.append(f"{scene.place} no longer opens")
+        if scene.until and not os.path.exists(os.path.join(folder, scene.until)):
+            return wrong
         again = self.call(folder, *scene.words.split(), environment=scene.variables(folder))
         if again.returncode != 0:
             wrong.append(f"the second run: {again.returncode} {again.stderr.decode()!r}")
@@ -209,7 +229,7 @@ class Judge:
     def of_slots(self, scene, folder, when, only_own):
         """Which keys open a container after a complete change. `only_own`: checks only the key that always opens it."""
         wrong = []
-        if self.call(folder, "verify", "--key-file", "key", scene.place).returncode != 0:
+        if not self.is_whole(folder, scene.place):
             wrong.append(f"{when}: {scene.place} is not whole")
         for key in ("key", *(() if only_own else scene.opened_by)):
             if not self.opens(folder, key, scene.place, *([scene.becomes] if scene.becomes else [])):

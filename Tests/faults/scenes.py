@@ -31,6 +31,8 @@ class Scene:
     opened_by: tuple = ()
     refused: tuple = ()
     becomes: bytes = None
+    # The file that the run removes at last: without it the work is done, and there is no second run.
+    until: str = None
     # The states of the keyring's keys after the change. Before, they are those of KEYS.
     keyring: dict = None
     # A key that also opens the keyring after the change.
@@ -156,6 +158,13 @@ SCENES = [
           place="c.vault", opened_by=("identity",), refused=("other",)),
     Scene("rotate, a recipient goes", f"rotate {KEY} --remove recipients-file:friends shared.vault",
           place="shared.vault", refused=("identity",)),
+    Scene("rotate a header file", exchange("rotate", "apart.hdr"), place="apart.hdr", **EXCHANGED),
+    Scene("detach", "detach --key-file key --header c.hdr c.vault", {"c.hdr": "header file"}, place="c.vault",
+          opened_by=("other",)),
+    Scene("attach", "attach --key-file key --header apart.hdr apart.vault", place="apart.vault",
+          opened_by=("other",), removes=("apart.hdr",), until="apart.hdr"),
+    Scene("encrypt with a header file", f"encrypt {KEY} --header out.hdr -o out.vault plain",
+          {"out.vault": "container", "out.hdr": "header file"}),
     Scene("reencrypt", exchange("reencrypt", "c.vault"), place="c.vault", **EXCHANGED),
     Scene("reencrypt, an interrupted rotation", exchange("reencrypt", "unfinished.vault"), place="unfinished.vault",
           **EXCHANGED),
@@ -242,6 +251,7 @@ def prepare(vaultfile, folder):
     both = ("--key-file", "key", "--key-file", "other")
     call("encrypt", *both, "-o", "c.vault", "plain")
     call("encrypt", *both, "-o", "notes.vault", "plain")
+    call("encrypt", *both, "--header", "apart.hdr", "-o", "apart.vault", "plain")
     call("encrypt", "--key-file", "key", "-R", "friends", "-o", "shared.vault", "plain")
     call("encrypt", "--key-file", "key", "--chunk-size", "4K", "-o", "small.vault", "plain")
     call("encrypt", "--key-file", "key", "--compress", "deflate", "--digest", "-o", "packed.vault", "plain")
