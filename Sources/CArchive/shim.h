@@ -11,6 +11,12 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#if defined(__linux__)
+#include <linux/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
+
 #define VAULTFILE_ARCHIVE_FUNCTIONS(F) \
     F(archive_error_string) \
     F(archive_errno) \
@@ -104,6 +110,20 @@ static inline int vaultfile_archive_place(int file, char *path, size_t size) {
     return fcntl(file, F_GETPATH, path) == 0 ? 0 : errno;
 #else
     return snprintf(path, size, "/proc/self/fd/%d", file) > 0 ? 0 : EIO;
+#endif
+}
+
+// The number of the mount that an open file is reached by; 0 if the system does not say it.
+static inline unsigned long long vaultfile_archive_mount(int file) {
+#if defined(__linux__) && defined(STATX_MNT_ID)
+    struct statx found;
+    // AT_EMPTY_PATH, which <fcntl.h> has only with _GNU_SOURCE.
+    const int empty_path = 0x1000;
+    if (syscall(SYS_statx, file, "", empty_path, STATX_MNT_ID, &found) != 0) return 0;
+    return found.stx_mask & STATX_MNT_ID ? found.stx_mnt_id : 0;
+#else
+    (void)file;
+    return 0;
 #endif
 }
 

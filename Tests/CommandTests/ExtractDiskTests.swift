@@ -1,4 +1,6 @@
+import SystemPackage
 import Testing
+import VaultSystem
 
 /// `vaultfile extract` and disks: one that cannot be read everywhere, and a power failure.
 extension ExtractTests {
@@ -39,5 +41,74 @@ extension ExtractTests {
         }
         // Nothing has the other name, so nothing is lost.
         #expect(calls == (isSynchronized ? ["fsync", "rename", "rename"] : ["rename", "rename"]))
+    }
+
+    private static let canMount = (try? Sandbox.shell("unshare -m mount -t tmpfs none /mnt && echo yes", [])) == "yes\n"
+    private static let canTrace = (try? Sandbox.shell("command -v strace", [])) != ""
+
+    @Test(
+        "members below mounts come out, also after a killed run, and each file system is durable",
+        .enabled(if: canMount && canTrace, "only root mounts"))
+    func mounts() throws {
+        let box = try prepared(
+            """
+            d('d'); f('d/a', b'1'); d('d/t'); f('d/t/b', b'2'); h('d/t/l', 'd/a'); f('d/t/u/c', b'3'); f('e/b', b'4')
+            h('e/l', 'e/b'); f('z', b'5')
+            """)
+        try box.write(
+            "run.sh",
+            """
+            mkdir -p out/d/t out/e bound && mount -t tmpfs none out/d/t && mount --bind bound out/e
+            mkdir -m 700 out/d/t/.vaultfile-extract-1 && echo plain >out/d/t/.vaultfile-extract-1/m
+            strace -f -o trace -e trace=syncfs "$@" || exit
+            cat out/d/a out/d/t/b out/d/t/l out/d/t/u/c out/e/b out/z
+            find out -name '.vault*'; stat -c ' %Y' out/d/t; stat -c %h out/e/l
+            """)
+        let words = ["extract", "-f", "-C", "out", "h.vault"].map { Array($0.utf8) }
+        let outcome = try box.start(words, command: "exec unshare -m sh run.sh \"$@\"", environment: key).end()
+        // The workshop in the folder of a mount changes its time before the member's own time is set.
+        #expect(outcome.ending == .status(0) && outcome.text == "121345 0\n2\n", "\(outcome.text) \(outcome.errors)")
+        #expect(try #require(box.text("trace")).split(separator: "\n").count { $0.contains(" syncfs(") } == 3)
+    }
+
+    @Test(
+        "where a file system renames nothing into a folder, files are written in that folder", .enabled(if: canTrace))
+    func foreignFolder() throws {
+        let box = try prepared("f('d/a', b'1'); f('d/b', b'2')")
+        let words = ["extract", "-C", "out", "h.vault"].map { Array($0.utf8) }
+        func run(_ failing: String) throws -> Sandbox.Outcome {
+            let trace = "strace -f -o trace -e trace=renameat2 -e inject=renameat2:error=EXDEV:when=\(failing)"
+            return try box.start(words, command: "exec \(trace) \"$@\"", environment: key).end()
+        }
+        let outcome = try run("1")
+        #expect(outcome.ending == .status(0) && outcome.errors == "", "\(outcome.errors)")
+        #expect(try FolderTests.shell(box, "cat out/d/a out/d/b; ls -A out out/d") == "12out:\nd\n\nout/d:\na\nb\n")
+        try FolderTests.shell(box, "rm -r out/d")
+        let never = try run("1+")
+        #expect(never.ending == .status(74) && never.errors.contains("d/a: "), "\(never.errors)")
+        #expect(try FolderTests.shell(box, "ls -A out out/d") == "out:\nd\n\nout/d:\n")
+    }
+
+    @Test("a signal removes what was not finished, and the process ends by it") func signals() throws {
+        let box = try prepared("f('d/a', bytes(64 << 20))")
+        for number in [Host.sigHup, Host.sigInt, Host.sigTerm] {
+            try FolderTests.shell(box, "rm -rf out/d")
+            let words = ["extract", "-C", "out", "h.vault"].map { Array($0.utf8) }
+            let running = try box.start(words, environment: key)
+            let folder = try FileDescriptor.open(box.path("out"), .readOnly)
+            defer { try? folder.close() }
+            var hasBegun = false
+            for _ in 0..<10_000 where !hasBegun {
+                try folder.forEachName { name, _ in
+                    let file = FilePath("out").appending(String(decoding: name, as: UTF8.self)).appending("m")
+                    if let size = try? box.stat(file.string).size, size > 0 { hasBegun = true }
+                }
+                Host.pause(milliseconds: 1)
+            }
+            running.child.send(number)
+            let outcome = running.end()
+            #expect(hasBegun && outcome.ending == .signal(number) && outcome.errors == "", "\(outcome.errors)")
+            #expect(try FolderTests.shell(box, "ls -A out out/d") == "out:\nd\n\nout/d:\n")
+        }
     }
 }

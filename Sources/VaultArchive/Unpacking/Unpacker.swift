@@ -32,18 +32,19 @@ public import VaultTar
         public init() {}
     }
 
-    private let library: ArchiveLibrary
+    let library: ArchiveLibrary
     /// Writes folders, and keeps the attributes that they get at the end.
     private let folders: OpaquePointer
     /// Writes everything else. A member that cannot be written spoils it, and another one takes its place.
     private var files: OpaquePointer
     private let flags: Int32
-    private let entry: OpaquePointer
-    private let options: Options
+    let entry: OpaquePointer
+    let options: Options
     private let root: FileDescriptor
     private let read: (UInt64, Int) throws -> [UInt8]
     private var chain: FolderChain
-    private let workshop: Workshop
+    /// Where files are written.
+    public let workshops = Workshops()
     /// The files and folders that this value made. A later member may replace them, because the last one with a path
     /// counts. A hard link may lead to them only: otherwise a member could change a file that was there before.
     private var made: Set<FileIdentity> = []
@@ -79,8 +80,9 @@ public import VaultTar
         self.read = read
         root = folder
         chain = FolderChain(folder)
-        workshop = try Workshop(in: folder)
-        try retrying { fchdir(folder.rawValue) }
+        // A target that cannot be written to is an error at once.
+        _ = try workshops.workshop(in: folder)
+        try enter(folder)
     }
 
     private static func newWriter(_ library: ArchiveLibrary, _ flags: Int32) -> OpaquePointer? {
@@ -91,6 +93,8 @@ public import VaultTar
     }
 
     deinit {
+        workshops.removeAll()
+        try? enter(root)
         _ = unsafe library.calls.archive_write_free(folders)
         _ = unsafe library.calls.archive_write_free(files)
         unsafe library.calls.archive_entry_free(entry)
@@ -110,9 +114,11 @@ public import VaultTar
             if [Array(".".utf8), Array("./".utf8)].contains(member.name) { return nil }
             throw Refusal.illegalPath
         }
+        workshops.waitIfEnding()
+        defer { workshops.waitIfEnding() }
         let components = path.bytes.split(separator: UInt8(ascii: "/"))[...]
         // The next run would take it for what a killed run has left.
-        guard components.first?.starts(with: Workshop.prefix.utf8) != true else { throw Refusal.reservedName }
+        guard !components.contains(where: { $0.starts(with: Workshop.prefix.utf8) }) else { throw Refusal.reservedName }
         switch member.kind {
         case .folder: return try addFolder(member, path, components)
         case .hardLink: return try addHardLink(member, components, target)
@@ -131,6 +137,10 @@ public import VaultTar
     ///
     /// - Returns: what could not be restored, in words of libarchive.
     public func finish() -> String? {
+        // First: to remove a workshop changes the time of the folder that it is in, and needs that folder's mode.
+        workshops.removeAll()
+        // The paths of folders begin there. From elsewhere they would lead nowhere, or to other folders.
+        guard (try? enter(root)) != nil else { return "the folder cannot be entered" }
         let status = unsafe library.calls.archive_write_close(folders)
         setLateTimes()
         return unsafe status == ARCHIVE_OK ? nil : library.error(of: folders, "attributes of folders").reason
@@ -139,8 +149,11 @@ public import VaultTar
     /// Makes what was extracted durable.
     ///
     /// - Throws: `Errno`.
-    public static func synchronize(_ folder: FileDescriptor) throws {
-        try retrying { vaultfile_sync_file_system(folder.rawValue) }
+    public func synchronize() throws { try workshops.synchronize() }
+
+    /// Makes a folder the working folder: libarchive takes paths, and none that begin in an open folder.
+    private func enter(_ folder: FileDescriptor) throws(Errno) {
+        try retrying { fchdir(folder.rawValue) }
     }
 
     /// Whether a link in a folder so many levels down leads to a place within. A `..` behind a name could go up from
@@ -171,6 +184,7 @@ public import VaultTar
         guard let last = components.last else { throw Refusal.illegalPath }
         let name = FilePath(bytes: [UInt8](last))
         let there = try chain.with(components.dropLast(), making: { self.note($0) }) { folder -> Stat? in
+            try workshops.note(folder)
             guard let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) else { return nil }
             guard there.type == .directory else {
                 guard there.type == .symbolicLink, options.replaces || made.contains(FileIdentity(there)) else {
@@ -184,10 +198,15 @@ public import VaultTar
         // A folder that was there before keeps its mode and its times.
         guard there.map({ options.replaces || made.contains(FileIdentity($0)) }) ?? true else { return nil }
         _ = try unsafe MemberReader(member, library, entry, reading: read)
+        try enter(root)
         let trouble = try unsafe writeHeader(member, at: FilePath(bytes: path.bytes), by: folders)
-        if there == nil {
-            try chain.with(components, making: nil) { note(FileIdentity(try $0.stat())) }
-        } else if let time = member.modified, lateTimes.count < Self.mostLateTimes {
+        try chain.with(components, making: nil) { folder in
+            // It can be the first one on a file system that is mounted there.
+            try workshops.note(folder)
+            if there == nil { note(FileIdentity(try folder.stat())) }
+        }
+        if there == nil { return trouble }
+        if let time = member.modified, lateTimes.count < Self.mostLateTimes {
             // libarchive sets the times of a folder at the end only if it has made it.
             lateTimes.append((path, time))
         }
@@ -209,13 +228,24 @@ public import VaultTar
     private func addFile(
         _ member: TarEntry, from source: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>
     ) throws -> String? {
-        // Asked before the content is read.
-        try refuseExisting(components)
+        do {
+            // Asked for before the content is read.
+            return try addFile(from: source, components, in: workshop(for: components))
+        } catch Refusal.system(.improperLink) {
+            // Some file systems have parts between which nothing can be renamed, such as projects with quotas of their own.
+            return try addFile(from: source, components, in: workshop(for: components, isOwn: true))
+        }
+    }
+
+    private func addFile(
+        from source: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>, in workshop: Workshop
+    ) throws -> String? {
         defer { workshop.clear() }
         let reader = try unsafe MemberReader(source, library, entry, reading: read)
         var isWhole = false
         defer { if !isWhole { renewWriter() } }
-        var trouble = try unsafe writeHeader(source, at: workshop.path, by: files)
+        try enter(workshop.folder)
+        var trouble = try unsafe writeHeader(source, at: Workshop.file, by: files)
         if source.kind == .file {
             try unsafe reader.forEachPiece { bytes, offset in
                 let status = unsafe library.calls.archive_write_data_block(
@@ -230,7 +260,7 @@ public import VaultTar
             trouble = error.reason
         }
         isWhole = true
-        try name(components)
+        try name(components, from: workshop)
         return trouble
     }
 
@@ -247,7 +277,7 @@ public import VaultTar
         guard let path = TarPath(trimming: member.linkTarget) else {
             throw Refusal.linkTargetIllegal(member.linkTarget)
         }
-        try refuseExisting(components)
+        let workshop = try workshop(for: components)
         defer { workshop.clear() }
         let parts = path.bytes.split(separator: UInt8(ascii: "/"))[...]
         let name = FilePath(bytes: [UInt8](parts.last ?? []))
@@ -267,7 +297,7 @@ public import VaultTar
             return true
         }
         if isLinked == true {
-            try self.name(components)
+            try self.name(components, from: workshop)
             return nil
         }
         guard let target = try find(path) else { throw Refusal.linkWithoutTarget(member.linkTarget) }
@@ -283,19 +313,27 @@ public import VaultTar
         return try addFile(member, from: target, components)
     }
 
-    /// Refuses a member whose name something has that was there before.
-    private func refuseExisting(_ components: ArraySlice<ArraySlice<UInt8>>) throws {
+    /// Where a member is to be written. Refuses one whose name something has that was there before.
+    ///
+    /// - Parameter isOwn: whether it is to be in the folder of the member.
+    private func workshop(for components: ArraySlice<ArraySlice<UInt8>>, isOwn: Bool = false) throws -> Workshop {
         guard let last = components.last else { throw Refusal.illegalPath }
         let name = FilePath(bytes: [UInt8](last))
-        try chain.with(components.dropLast(), making: { self.note($0) }) { folder in
-            guard let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) else { return }
-            guard there.type != .directory else { throw Refusal.otherKind }
-            guard options.replaces || made.contains(FileIdentity(there)) else { throw Refusal.exists }
+        return try chain.with(components.dropLast(), making: { self.note($0) }) { folder in
+            if let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) {
+                guard there.type != .directory else { throw Refusal.otherKind }
+                guard options.replaces || made.contains(FileIdentity(there)) else { throw Refusal.exists }
+            }
+            do {
+                return try workshops.workshop(in: folder, isOwn: isOwn)
+            } catch let error as Errno {
+                throw Refusal.system(error)
+            }
         }
     }
 
     /// Gives what was written its name.
-    private func name(_ components: ArraySlice<ArraySlice<UInt8>>) throws {
+    private func name(_ components: ArraySlice<ArraySlice<UInt8>>, from workshop: Workshop) throws {
         guard let last = components.last else { throw Refusal.illegalPath }
         let name = FilePath(bytes: [UInt8](last))
         try chain.with(components.dropLast(), making: { self.note($0) }) { folder in
@@ -321,86 +359,5 @@ public import VaultTar
             }
             if let now = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) { note(FileIdentity(now)) }
         }
-    }
-
-    // MARK: Attributes
-
-    /// Gives libarchive the headers of what it is to make at a path.
-    ///
-    /// - Returns: what could not be restored.
-    private func writeHeader(_ member: TarEntry, at path: FilePath, by writer: OpaquePointer) throws -> String? {
-        let calls = library.calls
-        unsafe path.withPlatformString { unsafe calls.archive_entry_copy_pathname(entry, $0) }
-        unsafe calls.archive_entry_copy_hardlink(entry, nil)
-        if member.kind == .symbolicLink {
-            let target = member.linkTarget.map(CChar.init(bitPattern:)) + [0]
-            unsafe target.withUnsafeBufferPointer { unsafe calls.archive_entry_copy_symlink(entry, $0.baseAddress) }
-        }
-        unsafe calls.archive_entry_set_fflags(entry, 0, 0)
-        if !options.preserves { limitAttributes() }
-        renameAttributes(member.attributeNames)
-        let status = unsafe calls.archive_write_header(writer, entry)
-        if status == ARCHIVE_OK { return nil }
-        let error = unsafe library.error(of: writer, "cannot be made")
-        guard status == ARCHIVE_WARN else { throw error.systemError.map(Refusal.system) ?? error }
-        return error.reason
-    }
-
-    /// Leaves out what a stranger could gain from: programs that run as another user, lists that let others in.
-    private func limitAttributes() {
-        let calls = library.calls
-        let bits = unsafe UInt16(truncatingIfNeeded: calls.archive_entry_perm(entry))
-        unsafe calls.archive_entry_set_perm(entry, mode_t(bits & 0o777 & ~options.mask))
-        unsafe calls.archive_entry_acl_clear(entry)
-    }
-
-    /// Gives extended attributes the names that they had, and leaves out all but those of users unless all are to be
-    /// restored.
-    ///
-    /// libarchive decodes the names of its own form, and leaves those of star's form as they are. Its own tar program
-    /// writes both. To decode both would make another attribute of a name that has a `%`.
-    ///
-    /// - Parameter encoded: the names in star's form. If there are any, the others are left out.
-    private func renameAttributes(_ encoded: Set<[UInt8]>) {
-        let calls = library.calls
-        var kept: [(name: [CChar], value: [UInt8])] = []
-        _ = unsafe calls.archive_entry_xattr_reset(entry)
-        while true {
-            var (name, value, count): (UnsafePointer<CChar>?, UnsafeRawPointer?, Int) = (nil, nil, 0)
-            guard unsafe calls.archive_entry_xattr_next(entry, &name, &value, &count) == ARCHIVE_OK else { break }
-            guard let name = unsafe name else { continue }
-            let bytes = unsafe UnsafeBufferPointer(start: name, count: strlen(name)).map { UInt8(bitPattern: $0) }
-            guard encoded.isEmpty || encoded.contains(bytes) else { continue }
-            let decoded = encoded.isEmpty ? bytes : Self.decoded(bytes)
-            // Judged after it is decoded: otherwise a name could become that of another kind.
-            guard options.preserves || decoded.starts(with: "user.".utf8) else { continue }
-            let content = unsafe [UInt8](UnsafeRawBufferPointer(start: value, count: count))
-            kept.append((decoded.map(CChar.init(bitPattern:)) + [0], content))
-        }
-        unsafe calls.archive_entry_xattr_clear(entry)
-        for (name, value) in kept {
-            unsafe name.withUnsafeBufferPointer { name in
-                unsafe value.withUnsafeBytes { value in
-                    unsafe calls.archive_entry_xattr_add_entry(entry, name.baseAddress, value.baseAddress, value.count)
-                }
-            }
-        }
-    }
-
-    /// The name with each `%` and two hexadecimal digits as the byte that they mean, but no NUL.
-    static func decoded(_ name: [UInt8]) -> [UInt8] {
-        var (bytes, rest) = ([UInt8](), name[...])
-        while let first = rest.popFirst() {
-            let digits = rest.prefix(2)
-            let isCode =
-                first == UInt8(ascii: "%") && digits.count == 2 && digits.allSatisfy { $0 != UInt8(ascii: "+") }
-            guard isCode, let byte = UInt8(String(decoding: digits, as: UTF8.self), radix: 16), byte != 0 else {
-                bytes.append(first)
-                continue
-            }
-            bytes.append(byte)
-            rest = rest.dropFirst(2)
-        }
-        return bytes
     }
 }

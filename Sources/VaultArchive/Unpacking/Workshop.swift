@@ -2,24 +2,31 @@ internal import CPlatform
 internal import SystemPackage
 internal import VaultSystem
 
-/// A private folder beside the extracted members. Each file is written there, and gets its name when it is whole.
-struct Workshop: ~Copyable {
+/// A private folder beside extracted members. Each file is written there, and gets its name when it is whole.
+final class Workshop: Sendable {
     static let prefix = ".vaultfile-extract-"
     /// The name of the file that is being written.
     static let file = FilePath("m")
 
-    let name: FilePath
     let folder: FileDescriptor
-    private let root: FileDescriptor
+    private let name: FilePath
+    /// The folder that it is in.
+    private let parent: FileDescriptor
 
-    /// Makes the folder. Removes those that killed runs have left.
-    init(in root: FileDescriptor) throws(Errno) {
-        self.root = root
-        Self.removeLeftovers(in: root)
-        var made: (name: FilePath, folder: FileDescriptor)?
-        for _ in 0..<Self.attempts where made == nil { made = try Self.make(in: root) }
-        guard let made else { throw .resourceTemporarilyUnavailable }
-        (name, folder) = made
+    /// Makes the folder in another one. Removes those that killed runs have left there.
+    init(in place: FileDescriptor) throws(Errno) {
+        let parent = FileDescriptor(rawValue: try retrying { vaultfile_above_standard(place.rawValue) })
+        do throws(Errno) {
+            Self.removeLeftovers(in: parent)
+            var made: (name: FilePath, folder: FileDescriptor)?
+            for _ in 0..<Self.attempts where made == nil { made = try Self.make(in: parent) }
+            guard let made else { throw .resourceTemporarilyUnavailable }
+            (name, folder) = made
+            self.parent = parent
+        } catch {
+            try? parent.close()
+            throw error
+        }
     }
 
     private static let attempts = 100
@@ -27,13 +34,13 @@ struct Workshop: ~Copyable {
     /// Makes a folder, and locks it, which tells other runs that this one is alive.
     ///
     /// - Returns: nil if another run has taken it for a leftover before it was locked.
-    private static func make(in root: FileDescriptor) throws(Errno) -> (FilePath, FileDescriptor)? {
+    private static func make(in parent: FileDescriptor) throws(Errno) -> (FilePath, FileDescriptor)? {
         var generator = SystemRandomNumberGenerator()
         let name = FilePath(prefix + String(generator.next() as UInt64, radix: 16))
-        try retrying { unsafe name.withPlatformString { unsafe mkdirat(root.rawValue, $0, 0o700) } }
+        try retrying { unsafe name.withPlatformString { unsafe mkdirat(parent.rawValue, $0, 0o700) } }
         let folder: FileDescriptor
         do {
-            folder = try FileDescriptor.openForReading(name, in: root, .folder)
+            folder = try FileDescriptor.openForReading(name, in: parent, .folder)
         } catch .noSuchFileOrDirectory {
             return nil
         }
@@ -45,7 +52,7 @@ struct Workshop: ~Copyable {
             isTaken = error == .wouldBlock
         }
         if !isTaken, let own = try? folder.stat(), own.linkCount > 0,
-            let named = try? Stat(name, relativeTo: root, flags: .symlinkNoFollow),
+            let named = try? Stat(name, relativeTo: parent, flags: .symlinkNoFollow),
             FileIdentity(named) == FileIdentity(own)
         {
             return (name, folder)
@@ -55,12 +62,10 @@ struct Workshop: ~Copyable {
     }
 
     deinit {
-        Self.remove(name, folder, in: root)
+        remove()
         try? folder.close()
+        try? parent.close()
     }
-
-    /// The path of the file from the root.
-    var path: FilePath { name.pushing(Self.file) }
 
     /// Makes what was written durable.
     func synchronize() throws(Errno) {
@@ -82,25 +87,36 @@ struct Workshop: ~Copyable {
         _ = unsafe Self.file.withPlatformString { unsafe unlinkat(folder.rawValue, $0, 0) }
     }
 
-    private static func remove(_ name: FilePath, _ folder: FileDescriptor, in root: FileDescriptor) {
-        _ = unsafe file.withPlatformString { unsafe unlinkat(folder.rawValue, $0, 0) }
-        _ = unsafe name.withPlatformString { unsafe unlinkat(root.rawValue, $0, AT_REMOVEDIR) }
+    /// Removes the folder, and what is in it.
+    func remove() { Self.remove(name, folder, in: parent) }
+
+    private static func remove(_ name: FilePath, _ folder: FileDescriptor, in parent: FileDescriptor) {
+        // When a signal ends the process, the thread that extracts can make one more file in between.
+        for _ in 0..<attempts {
+            _ = unsafe file.withPlatformString { unsafe unlinkat(folder.rawValue, $0, 0) }
+            do {
+                try retrying { unsafe name.withPlatformString { unsafe unlinkat(parent.rawValue, $0, AT_REMOVEDIR) } }
+                return
+            } catch {
+                guard [.directoryNotEmpty, .fileExists].contains(error) else { return }
+            }
+        }
     }
 
-    private static func removeLeftovers(in root: FileDescriptor) {
+    private static func removeLeftovers(in parent: FileDescriptor) {
         var names: [FilePath] = []
-        try? root.forEachName { name, _ in
+        try? parent.forEachName { name, _ in
             if name.starts(with: prefix.utf8) { names.append(FilePath(bytes: name)) }
         }
         for name in names {
-            guard let folder = try? FileDescriptor.openForReading(name, in: root, .folder) else { continue }
+            guard let folder = try? FileDescriptor.openForReading(name, in: parent, .folder) else { continue }
             defer { try? folder.close() }
             // A folder of the user that has such a name has another mode, or other files in it.
             guard let stat = try? folder.stat(), stat.userID.rawValue == geteuid(),
                 stat.permissions == .ownerReadWriteExecute,
                 flock(folder.rawValue, LOCK_EX | LOCK_NB) == 0
             else { continue }
-            remove(name, folder, in: root)
+            remove(name, folder, in: parent)
         }
     }
 }

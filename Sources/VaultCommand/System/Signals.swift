@@ -1,6 +1,7 @@
 internal import CPlatform
 internal import Synchronization
 internal import SystemPackage
+internal import VaultArchive
 internal import VaultFile
 internal import VaultSystem
 
@@ -21,6 +22,8 @@ enum Signals {
         var interruption: (@Sendable () -> String?)?
         /// The text that is being edited.
         var text: EditedText?
+        /// The folders that files are extracted in.
+        var workshops: Workshops?
         /// What ends the work in order, for a run that only a signal ends. The first signal calls it, and a second one
         /// ends the program.
         var stop: (@Sendable () -> Void)?
@@ -102,6 +105,7 @@ enum Signals {
                 FileDescriptor.standardError.writeTextIfReady(text + "\n")
             }
             state.text?.end(by: number)
+            state.workshops?.end()
             AgePlugins.endAll()
             UnfinishedFiles.removeAll()
             setEffect(of: number, ignored: false)

@@ -1,4 +1,5 @@
 internal import ArgumentParser
+internal import Synchronization
 internal import SystemPackage
 internal import VaultArchive
 internal import VaultFile
@@ -135,6 +136,9 @@ struct Extract: Verb {
         let unpacker = try target.attempt(system: .cannotCreate) {
             try Unpacker(into: folder, options) { try container.window.bytes(at: $0, count: $1) }
         }
+        let workshops = unpacker.workshops
+        Signals.undo.withLock { $0.workshops = workshops }
+        defer { Signals.undo.withLock { $0.workshops = nil } }
         var tally = Tally()
         var progress = ProgressLine(
             container.subject, total: paths.isEmpty ? container.reader.length : nil, on: console)
@@ -153,10 +157,13 @@ struct Extract: Verb {
             throw Failure(
                 .usage, container.subject, "its contents are not a tar stream: \(error.reason)", hint: .decryptWhole)
         } catch {
-            fail(Failure(error, about: container.subject), &tally, console)
+            // How many members are behind it is not known.
+            let failure = Failure(error, about: container.subject)
+            console.say(failure)
+            tally.status = tally.status.followed(by: failure.status)
         }
         if let trouble = unpacker.finish() { console.warn(target, Escaping.line(trouble)) }
-        if !noSync { try target.attempt { try Unpacker.synchronize(folder) } }
+        if !noSync { try target.attempt { try unpacker.synchronize() } }
         return try give(tally, container, console)
     }
 
