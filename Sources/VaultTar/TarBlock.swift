@@ -37,6 +37,22 @@ struct TarBlock {
         }
     }
 
+    /// A number that can be negative: in base 256 it is a two's complement. Nil for what is no number, and outside of 64
+    /// bits.
+    func signedNumber(_ field: Range<Int>) -> Int64? {
+        guard let first = bytes[field].first, first & 0xC0 == 0xC0 else {
+            return number(field).flatMap(Int64.init(exactly:))
+        }
+        var sum = Int64(Int8(bitPattern: first))
+        for byte in bytes[field].dropFirst() {
+            let (product, overflow) = sum.multipliedReportingOverflow(by: 256)
+            guard !overflow else { return nil }
+            // The product is a multiple of 256, so this cannot overflow.
+            sum = product | Int64(byte)
+        }
+        return sum
+    }
+
     private func number(
         _ digits: ArraySlice<UInt8>, from start: UInt64, base: UInt64, _ value: (UInt8) -> UInt64?
     ) -> UInt64? {

@@ -121,8 +121,7 @@ struct TarEntryParser: Sendable {
             place: place, path: TarPath(trimming: name), name: name, kind: kind, contentOffset: offset,
             contentLength: length, fileLength: fileLength ?? length, isSparse: isSparse,
             permissions: header.number(100..<108).map { UInt16($0 & 0o7777) },
-            modified: pax.modified
-                ?? header.number(136..<148).flatMap(Int64.init(exactly:)).map { Timestamp(seconds: $0) },
+            modified: pax.modified ?? header.signedNumber(136..<148).map { Timestamp(seconds: $0) },
             userID: pax.userID ?? header.number(108..<116), groupID: pax.groupID ?? header.number(116..<124),
             linkTarget: kind.isLink ? pax.linkPath ?? longLink ?? header.link : [], attributeNames: pax.attributeNames)
     }

@@ -44,21 +44,26 @@ public struct TarIndex: Hashable, Sendable {
         let step = UInt64(1) << UInt64(stepExponent)
         guard UInt64(count) <= (UInt64(streamCount) + step - 1) / step else { return nil }
         var cursor = Cursor(self)
-        var last: TarPath?
-        for _ in 0..<count {
-            guard let entry = cursor.next() else { return nil }
-            if isSorted, let last, entry.path < last { return nil }
-            last = entry.path
-        }
+        for _ in 0..<count { guard cursor.advance() else { return nil } }
+        guard !isSorted || cursor.ascends else { return nil }
         guard cursor.isAtEnd else { return nil }
     }
 
-    /// Reads the entries in their order. It holds one path.
+    /// Reads the entries in their order. It holds one path, of which each entry changes the end.
+    ///
+    /// An entry of three bytes can have a path of 4,096. So nothing here looks at the bytes that it shares with the path
+    /// before: an index of a megabyte would otherwise stand for the work on a gigabyte.
     package struct Cursor {
         private let value: [UInt8]
         private var position: Int
         private var left: Int
-        private var last: Entry?
+        private var place: UInt64?
+        /// The path of the last entry.
+        package private(set) var path: [UInt8] = []
+        /// How many bytes of it are those of the path before, at least.
+        package private(set) var shared = 0
+        /// Whether the paths of all entries up to the last one ascend or repeat (TAR-2).
+        private(set) var ascends = true
 
         package init(_ index: TarIndex) {
             self.init(index.value, from: TarIndex.headCount, count: index.count)
@@ -75,22 +80,31 @@ public struct TarIndex: Hashable, Sendable {
 
         /// The next entry; nil behind the last one, or if the form of this one is wrong (TAR-4).
         package mutating func next() -> Entry? {
-            guard left > 0, let step = varint(), let shared = varint(), let rest = varint() else { return nil }
+            guard advance(), let place else { return nil }
+            return Entry(place: place, path: TarPath(legal: path))
+        }
+
+        /// Goes on to the next entry.
+        ///
+        /// - Returns: whether there is one, in the right form.
+        mutating func advance() -> Bool {
+            guard left > 0, let step = varint(), let start = varint(), let rest = varint() else { return false }
             left -= 1
             // The first step is the place itself. Every other entry is behind the one before.
-            guard last == nil || step > 0 else { return nil }
-            let (place, overflow) = (last?.place ?? 0).addingReportingOverflow(step)
-            guard !overflow, place < TarIndex.placeLimit else { return nil }
-            let before = last?.path.bytes ?? []
-            guard shared <= UInt64(before.count), rest <= UInt64(TarPath.longest),
-                rest <= UInt64(value.count - position)
-            else { return nil }
-            let end = position + Int(rest)
-            guard let path = TarPath(before.prefix(Int(shared)) + value[position..<end]) else { return nil }
-            position = end
-            let entry = Entry(place: place, path: path)
-            last = entry
-            return entry
+            guard place == nil || step > 0 else { return false }
+            let (next, overflow) = (place ?? 0).addingReportingOverflow(step)
+            guard !overflow, next < TarIndex.placeLimit, start <= UInt64(path.count),
+                rest <= UInt64(TarPath.longest), rest <= UInt64(value.count - position)
+            else { return false }
+            let new = value[position..<position + Int(rest)]
+            position += Int(rest)
+            shared = Int(start)
+            guard TarPath.isLegal(new, behind: path[..<shared]) else { return false }
+            if place != nil, TarPath.precedes(new, path[shared...]) { ascends = false }
+            path.removeSubrange(shared...)
+            path += new
+            place = next
+            return true
         }
 
         /// LEB128 in the shortest form, below 2⁶³.

@@ -28,8 +28,22 @@ public struct TarPath: Hashable, Sendable {
         self.init(name)
     }
 
-    private static func isLegal(_ bytes: [UInt8]) -> Bool {
-        (1...longest).contains(bytes.count) && !bytes.contains(0) && PathForm.hasLegalComponents(bytes)
+    /// - Parameter bytes: a path that TAR-1 allows.
+    init(legal bytes: [UInt8]) {
+        self.bytes = bytes
+    }
+
+    private static func isLegal(_ bytes: [UInt8]) -> Bool { isLegal(bytes[...], behind: []) }
+
+    /// Whether TAR-1 allows the path that these bytes make with those before them, the beginning of a legal path.
+    ///
+    /// It looks at the last three bytes of the beginning, and no others: a component that has so many is neither empty,
+    /// nor `.` or `..`.
+    static func isLegal(_ bytes: ArraySlice<UInt8>, behind start: ArraySlice<UInt8>) -> Bool {
+        guard (1...longest).contains(start.count + bytes.count), !bytes.contains(0) else { return false }
+        let last = start.suffix(3)
+        let component = last.lastIndex(of: UInt8(ascii: "/")).map { last[($0 + 1)...] } ?? last
+        return PathForm.hasLegalComponents([UInt8](component) + bytes)
     }
 
     /// Whether this path is `folder` or below it.
@@ -42,11 +56,17 @@ public struct TarPath: Hashable, Sendable {
 extension TarPath: Comparable {
     /// Whether a path comes before another (TAR-2).
     public static func < (first: TarPath, second: TarPath) -> Bool {
-        // A component ends before every byte that a longer one has there, and no path has a NUL. So the bytes are in the
-        // right order if a `/` counts as a NUL.
-        func rank(_ byte: UInt8) -> UInt8 { byte == UInt8(ascii: "/") ? 0 : byte }
-        return first.bytes.lexicographicallyPrecedes(second.bytes) { rank($0) < rank($1) }
+        precedes(first.bytes[...], second.bytes[...])
     }
+
+    /// Whether a path comes before another, by what follows the bytes that both have.
+    static func precedes(_ first: ArraySlice<UInt8>, _ second: ArraySlice<UInt8>) -> Bool {
+        first.lexicographicallyPrecedes(second) { rank($0) < rank($1) }
+    }
+
+    /// A component ends before every byte that a longer one has there, and no path has a NUL. So the bytes are in the
+    /// right order if a `/` counts as a NUL.
+    static func rank(_ byte: UInt8) -> UInt8 { byte == UInt8(ascii: "/") ? 0 : byte }
 }
 
 extension TarPath: CustomStringConvertible {

@@ -70,22 +70,25 @@ public struct TarSource: Sendable {
     ///   - path: the path.
     ///   - index: the index of the stream; nil to read every header of the stream instead. The stream then wins where
     ///     the two differ (TAR-10).
+    ///   - limit: only entries that begin before this block are looked for, such as those that a hard link at it can
+    ///     lead to (TAR-12); nil for all.
     /// - Returns: the entry; nil if the stream has none with this path.
     /// - Throws: `VaultError` with `indexMismatch` if the index does not fit the stream; ``NotTar`` if there is no index
     ///   and the stream breaks off; what reading throws.
-    public func find(_ path: TarPath, index: TarIndex?) throws -> TarEntry? {
+    public func find(_ path: TarPath, index: TarIndex?, before limit: UInt64? = nil) throws -> TarEntry? {
         // An index of some entries of a stream in no order helps to find none of them.
         guard let index, index.stepExponent == 0 || index.isSorted else {
-            return try last(with: path, from: 0, to: nil)
+            return try last(with: path, from: 0, to: limit)
         }
-        let (before, after) = index.neighbours(of: path)
+        let (before, after) = index.neighbours(of: path, before: limit)
         if index.stepExponent == 0 {
             guard let before, before.path == path else { return nil }
             return try entry(at: before)
         }
         if let before { _ = try entry(at: before) }
         do {
-            return try last(with: path, from: before?.place ?? 0, to: after?.place)
+            return try last(
+                with: path, from: before?.place ?? 0, to: [after?.place, limit].compactMap(\.self).min())
         } catch is NotTar {
             throw Self.mismatch
         }
@@ -109,18 +112,18 @@ extension TarIndex {
     /// The last entry from which on a path is to be looked for, and the first one behind which it cannot be.
     ///
     /// Without an order, with every entry of the stream, it is the last entry with this path.
-    package func neighbours(of path: TarPath) -> (before: Entry?, after: Entry?) {
+    ///
+    /// - Parameter limit: the place before which entries count; nil for all.
+    package func neighbours(of path: TarPath, before limit: UInt64? = nil) -> (before: Entry?, after: Entry?) {
         var (before, after): (Entry?, Entry?)
-        forEach { entry in
-            if !isSorted {
-                if entry.path == path { before = entry }
-            } else if entry.path > path {
-                after = entry
-                return false
-            } else {
-                before = entry
+        var (cursor, match) = (Cursor(self), PathMatch(path))
+        while after == nil, let entry = cursor.next() {
+            if let limit, entry.place >= limit { break }
+            switch match.order(of: cursor.path, sharing: cursor.shared) {
+            case .equal: before = entry
+            case .before: if isSorted { before = entry }
+            case .after: if isSorted { after = entry }
             }
-            return true
         }
         return (before, after)
     }

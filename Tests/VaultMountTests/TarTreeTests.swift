@@ -63,4 +63,23 @@ import VaultTar
         let long = String(repeating: "n", count: 250)
         #expect(throws: TarTree.TooLarge.self) { try tree((100..<300).map { "\(long)\($0)" }, largest: 1000) }
     }
+
+    @Test("each path is found at its place, however much of it the path before has") func shared() throws {
+        let names = ["a", "b", "ab", "c"]
+        var paths: [String] = []
+        for number in 0..<400 {
+            let depth = 1 + number % 5
+            paths.append((0..<depth).map { names[(number >> ($0 * 2)) & 3] }.joined(separator: "/"))
+        }
+        paths.insert("a/b/" + String(repeating: "n", count: 300) + "/c", at: 50)
+        let tree = try tree(paths, largest: 5000)
+        #expect(tree.leftOut == 1)
+        for (place, path) in paths.enumerated() where path.utf8.count < 300 {
+            let wanted = try #require(TarPath(path.utf8))
+            let node = try #require(tree.find(wanted))
+            #expect(tree.place(node) == paths.lastIndex(of: path).map(UInt64.init), "\(place) \(path)")
+            #expect(tree.path(node) == wanted)
+        }
+        #expect(tree.find(try #require(TarPath("a/nothing".utf8))) == nil)
+    }
 }

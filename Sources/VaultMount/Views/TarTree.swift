@@ -35,6 +35,8 @@ struct TarTree: Sendable {
     private static let averageName = 32
     /// How many entries have no place in the tree: a component of their path is longer than file systems have.
     private(set) var leftOut = 0
+    /// The path of the last entry, and the nodes on the way to it, each with the number of bytes of its own path.
+    private var last: (path: [UInt8], nodes: [(end: Int, index: Index)]) = ([], [])
 
     /// - Parameter largest: the most nodes.
     init(largest: Int = 4 << 20) {
@@ -47,20 +49,38 @@ struct TarTree: Sendable {
 
     /// Adds an entry. Of several with one path the last one counts (TAR-9).
     mutating func insert(_ path: TarPath, at place: UInt64) throws(TooLarge) {
-        let components = path.bytes.split(separator: UInt8(ascii: "/"))
+        let bytes = path.bytes
+        // Entries that follow each other are near each other. Without this, a path of a thousand components, which takes
+        // three bytes of an index, would cost a thousand look-ups.
+        var shared = 0
+        while shared < min(bytes.count, last.path.count), bytes[shared] == last.path[shared] { shared += 1 }
+        let slash = UInt8(ascii: "/")
+        while let node = last.nodes.last, node.end > shared || (node.end < bytes.count && bytes[node.end] != slash) {
+            last.nodes.removeLast()
+        }
+        last.path = bytes
+        var (here, end) = last.nodes.last.map { ($0.index, $0.end) } ?? (0, 0)
+        let components = bytes[end...].split(separator: slash)
         guard components.allSatisfy({ $0.count <= longestName }) else {
             leftOut += 1
             return
         }
-        var here = 0
         for component in components {
-            if let found = child(component, of: here) {
-                here = found
-            } else {
-                here = try add(component, to: here)
-            }
+            if let known = child(component, of: here) { here = known } else { here = try add(component, to: here) }
+            end = component.endIndex
+            last.nodes.append((end, here))
         }
         nodes[here].place = place
+    }
+
+    /// The node with a path.
+    func find(_ path: TarPath) -> Index? {
+        var here = 0
+        for component in path.bytes.split(separator: UInt8(ascii: "/")) {
+            guard let next = child(component, of: here) else { return nil }
+            here = next
+        }
+        return here
     }
 
     private mutating func add(_ name: ArraySlice<UInt8>, to parent: Index) throws(TooLarge) -> Index {

@@ -35,6 +35,7 @@ func tarStreams(in folder: FilePath) throws {
     let tar = reader.tarSource
     guard let found = try tar.find(wanted, index: index) else { throw Unexpected(line: #line) }
     try check(try tar.entry(at: entries[1]) == found && tar.entry(at: 1) == found)
+    try check(try tar.find(wanted, index: index, before: found.place) == nil)
     try check(found.kind == .file && found.path == wanted && found.name == wanted.bytes && found.place == 1)
     try check(found.contentLength == 5 && found.fileLength == 5 && !found.isSparse && found.nextPlace == 3)
     try check(found.permissions == 0o644 && found.modified == Timestamp(seconds: 0))
