@@ -3,7 +3,7 @@
 import base64
 import hashlib
 import io
-from typing import Any
+from typing import Any, Optional
 
 from errors import VaultError
 from item_path import item_path
@@ -11,7 +11,7 @@ from manifest import ITEM_PATH, SHA256, TAR_INDEX
 from seek_reader import open_container
 from slots import Secrets
 from signatures import Result, Signer, check_demand, results, statement
-from tar_index import find, find_by_stream, make_index, parse_index
+from tar_index import Entry, find, find_by_stream, make_index, parse_index, target
 
 MEMBER_OPERATIONS = ("tar-index", "tar-member", "make-tar-index", "signatures", "item-path")
 MEMBER_REPEATED = ("index-entry", "allowed-signer", "demand", "signature-result")
@@ -41,13 +41,15 @@ def answer_of_index(fields: dict[str, Any], data: bytes, secrets: Secrets) -> di
     container = open_container(io.BytesIO(data), secrets)
     if fields["operation"] == "tar-index":
         return index_fields(container.members().get(TAR_INDEX, b""))
-    path = bytes.fromhex(fields["path"])
-    if fields["by"] == "stream":
-        entry = find_by_stream(path, container.read_some)
-    else:
-        index = parse_index(container.members()[TAR_INDEX])
-        assert index is not None
-        entry = find(index, path, container.read_some)
+    index = None if fields["by"] == "stream" else parse_index(container.members()[TAR_INDEX])
+    assert index is not None or fields["by"] == "stream"
+
+    def look(path: bytes, before: Optional[int] = None) -> Optional[Entry]:
+        if index is None:
+            return find_by_stream(path, container.read_some, before)
+        return find(index, path, container.read_some, before)
+
+    entry = target(look(bytes.fromhex(fields["path"])), look)
     if entry is None:
         return {}
     content = container.read_some(entry.offset, entry.size)

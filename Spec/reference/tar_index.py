@@ -26,6 +26,7 @@ class Entry(NamedTuple):
     path: Optional[bytes]  # None if it is not legal
     offset: int  # of its content
     size: int
+    link: Optional[bytes] = None  # the target of a hard link
 
     @property
     def next_place(self) -> int:
@@ -78,6 +79,7 @@ def entry_at(read: Read, place: int) -> Optional[Entry]:
     """The entry at a place; None at the end of the stream; raises NotTar."""
     at = place * BLOCK
     long_name: Optional[bytes] = None
+    long_link: Optional[bytes] = None
     pax: dict[bytes, bytes] = {}
     while True:
         head = read(at, BLOCK)
@@ -98,6 +100,8 @@ def entry_at(read: Read, place: int) -> Optional[Entry]:
                 raise NotTar
             if kind == b"L":
                 long_name = data.partition(b"\0")[0]
+            elif kind == b"K":
+                long_link = data.partition(b"\0")[0]
             elif kind == b"x":
                 pax = pax_records(data)
             at += -(-size // BLOCK) * BLOCK
@@ -114,7 +118,10 @@ def entry_at(read: Read, place: int) -> Optional[Entry]:
         path = pax.get(b"GNU.sparse.name", pax.get(b"path", name if long_name is None else long_name))
         if pax.get(b"size", b"0").isdigit():
             size = int(pax.get(b"size", b"%d" % size))
-        return Entry(place, legal(path), at, 0 if kind in WITHOUT_CONTENT else size)
+        link = None
+        if kind == b"1":
+            link = pax.get(b"linkpath", head[157:257].partition(b"\0")[0] if long_link is None else long_link)
+        return Entry(place, legal(path), at, 0 if kind in WITHOUT_CONTENT else size, link)
 
 
 def entries(read: Read, place: int = 0, end: Optional[int] = None) -> Iterator[Entry]:
@@ -240,26 +247,39 @@ def make_index(read: Read, least_log2_step: int = 0, largest: int = LARGEST_VALU
 
 # Finding.
 
-def find(index: Index, path: bytes, read: Read) -> Optional[Entry]:
-    """TAR-9: the entry with the path, or None if the stream has none; raises indexMismatch."""
+def find(index: Index, path: bytes, read: Read, before: Optional[int] = None) -> Optional[Entry]:
+    """TAR-9: the last entry with the path, or None if the stream has none; raises indexMismatch.
+
+    `before`: only entries at places before it count."""
+    indexed = [each for each in index.entries if before is None or each.place < before]
     if index.log2_step == 0:
-        for each in reversed(index.entries):
+        for each in reversed(indexed):
             if each.path == path:
                 return read_at(each, read)
         return None
     if not index.is_sorted:
-        return find_by_stream(path, read)
-    following = bisect.bisect_right([order(each.path) for each in index.entries], order(path))
-    end = index.entries[following].place if following < len(index.entries) else None
+        return find_by_stream(path, read, before)
+    following = bisect.bisect_right([order(each.path) for each in indexed], order(path))
+    end = indexed[following].place if following < len(indexed) else before
     place = 0
     if following > 0:
-        place = index.entries[following - 1].place
-        read_at(index.entries[following - 1], read)
+        place = indexed[following - 1].place
+        read_at(indexed[following - 1], read)
     try:
         return last_with(path, entries(read, place, end))
     except NotTar:
         require(False, "indexMismatch")
         return None
+
+
+def target(entry: Optional[Entry], look: Callable[[bytes, int], Optional[Entry]]) -> Optional[Entry]:
+    """TAR-12: what a hard link leads to, or None for nothing; any other entry itself.
+
+    `look`: the last entry with a path before a place."""
+    while entry is not None and entry.link is not None:
+        path = legal(entry.link)
+        entry = None if path is None else look(path, entry.place)
+    return entry
 
 
 def read_at(entry: IndexEntry, read: Read) -> Entry:
@@ -273,10 +293,10 @@ def read_at(entry: IndexEntry, read: Read) -> Entry:
     return found
 
 
-def find_by_stream(path: bytes, read: Read) -> Optional[Entry]:
+def find_by_stream(path: bytes, read: Read, before: Optional[int] = None) -> Optional[Entry]:
     """By all headers of the stream."""
     try:
-        return last_with(path, entries(read))
+        return last_with(path, entries(read, 0, before))
     except NotTar:
         return None
 

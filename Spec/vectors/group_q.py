@@ -18,13 +18,14 @@ def make():
     tar_forms()
     readings_of_headers()
     kept_indexes()
+    hard_links()
 
 
 # Tar streams, built by hand.
 
-def header(path, size=0, kind=b"0", prefix=b"", magic=b"ustar\x0000"):
+def header(path, size=0, kind=b"0", prefix=b"", magic=b"ustar\x0000", link=b""):
     head = path.ljust(100, b"\0") + b"0000644\0" + b"0000000\0" * 2 + b"%011o\0" % size + b"%011o\0" % 0 + b" " * 8
-    head += kind + bytes(100) + magic + bytes(80) + prefix.ljust(155, b"\0")
+    head += kind + link.ljust(100, b"\0") + magic + bytes(80) + prefix.ljust(155, b"\0")
     head = head.ljust(512, b"\0")
     return head[:148] + b"%06o\0 " % sum(head) + head[156:]
 
@@ -341,3 +342,41 @@ def kept_indexes():
     fresh = Box("Q9 fresh", b.plaintext, user_key=b.user_key, members=members)
     operation("Q9", "reencrypt", b, "reencrypt", add=[(b.user_key,)], new=[fresh.file_key, fresh.file_id, *fresh.slots],
               after=fresh.bytes(), written="copy", tests="REENC-8 TAR-6", comment="the index is carried over as it is")
+
+
+def hard_links():
+    def file(path, content):
+        return path, entry(path, content)
+
+    def link(path, target, *before):
+        return path, b"".join(before) + entry(path, kind=b"1", link=target)
+
+    def name_of(target):
+        return entry(b"K", target + b"\0", kind=b"K")
+
+    deep = [b"/".join([folder] * 30) for folder in (b"long", b"pax")]
+    unsorted = [
+        link(b"early", b"a"), file(b"a", b"first"), link(b"b", b"a"), file(b"a", b"second"), link(b"c", b"./a/"),
+        link(b"d", b"b"), link(b"a", b"a"), link(b"e", b"none"), link(b"f", b"../a"), link(b"loop", b"loop"),
+        *((path + b"/k", entry(b"k", path[:4], prefix=path)) for path in deep), link(b"h", b"a", name_of(deep[0] + b"/k")),
+        link(b"i", b"a", entry(b"x", pax(b"linkpath", deep[1] + b"/k"), kind=b"x"), name_of(deep[0] + b"/k"))]
+    found = {b"early": None, b"b": b"first", b"c": b"second", b"d": b"first", b"a": b"second", b"e": None, b"f": None,
+             b"loop": None, b"h": b"long", b"i": b"pax/"}
+    ascending = [
+        file(b"a", b"first"), link(b"a", b"a"), file(b"b", b"b"), file(b"b", b"last"), link(b"b", b"c"), file(b"c", b"c"),
+        link(b"d", b"a"), link(b"e", b"b"), link(b"f", b"c"), link(b"g", b"h"), file(b"h", b"h")]
+    found_in_order = {b"a": b"first", b"b": None, b"d": b"first", b"e": None, b"f": b"c", b"g": None}
+    for name, log2, order, listed, expected in (
+            ("s-1", 0, 0, unsorted, found), ("s-2", 1, 0, unsorted, found), ("stream", 0, 0, unsorted, found),
+            ("s-1-sorted", 0, 1, ascending, found_in_order), ("s-2-sorted", 1, 1, ascending, found_in_order),
+            ("s-4-sorted", 2, 1, ascending, found_in_order)):
+        pairs, place = [], 0
+        for path, blocks in listed:
+            pairs.append((place, path))
+            place += len(blocks) // 512
+        index = value(places(pairs[::1 << log2]), len(pairs), log2=log2, order=order)
+        b = indexed(f"Q20 {name}", tar(*[blocks for _, blocks in listed]), index)
+        for path, content in expected.items():
+            member_of_tar("Q20", f"{name}-{path.decode()}", b, path, content=content, tests="TAR-12 TAR-9",
+                          by="stream" if name == "stream" else "index",
+                          comment="a hard link leads to the last entry before it with the path of its target", **PART)
