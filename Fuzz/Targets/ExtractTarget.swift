@@ -150,12 +150,13 @@ enum ExtractTarget: FuzzTarget {
         let root = try FileDescriptor.open(inside, .readOnly)
         defer { try? root.close() }
         let unpacker = try Unpacker(into: root, options) { try window.bytes(at: $0, count: $1) }
+        let lookup = MemberLookup(window, index: nil) { _ in }
         var count = 0
         do {
             try window.source.forEachEntry { entry in
                 guard entry.name.count <= longestPath else { return true }
                 do {
-                    _ = try unpacker.add(entry) { try? window.source.find($0, index: nil) }
+                    _ = try unpacker.add(entry) { try? lookup.target(of: $0) }
                     if let path = entry.path { try check(entry, at: inside.appending(path.description), stream) }
                 } catch is Refusal {
                 } catch is ArchiveError {

@@ -89,26 +89,42 @@ extension ExtractTests {
         #expect(try FolderTests.shell(box, "ls -A out out/d") == "out:\nd\n\nout/d:\n")
     }
 
+    /// A run that has begun to write a large file.
+    private func begun(_ box: Sandbox) throws -> Sandbox.Running {
+        let running = try box.start(["extract", "-C", "out", "h.vault"].map { Array($0.utf8) }, environment: key)
+        let folder = try FileDescriptor.open(box.path("out"), .readOnly)
+        defer { try? folder.close() }
+        var hasBegun = false
+        for _ in 0..<10_000 where !hasBegun {
+            try folder.forEachName { name, _ in
+                let file = "out/" + String(decoding: name, as: UTF8.self) + "/m"
+                if let size = try? box.stat(file).size, size > 0 { hasBegun = true }
+            }
+            Host.pause(milliseconds: 1)
+        }
+        #expect(hasBegun)
+        return running
+    }
+
     @Test("a signal removes what was not finished, and the process ends by it") func signals() throws {
         let box = try prepared("f('d/a', bytes(64 << 20))")
         for number in [Host.sigHup, Host.sigInt, Host.sigTerm] {
             try FolderTests.shell(box, "rm -rf out/d")
-            let words = ["extract", "-C", "out", "h.vault"].map { Array($0.utf8) }
-            let running = try box.start(words, environment: key)
-            let folder = try FileDescriptor.open(box.path("out"), .readOnly)
-            defer { try? folder.close() }
-            var hasBegun = false
-            for _ in 0..<10_000 where !hasBegun {
-                try folder.forEachName { name, _ in
-                    let file = FilePath("out").appending(String(decoding: name, as: UTF8.self)).appending("m")
-                    if let size = try? box.stat(file.string).size, size > 0 { hasBegun = true }
-                }
-                Host.pause(milliseconds: 1)
-            }
+            let running = try begun(box)
             running.child.send(number)
             let outcome = running.end()
-            #expect(hasBegun && outcome.ending == .signal(number) && outcome.errors == "", "\(outcome.errors)")
+            #expect(outcome.ending == .signal(number) && outcome.errors == "", "\(outcome.errors)")
             #expect(try FolderTests.shell(box, "ls -A out out/d") == "out:\nd\n\nout/d:\n")
         }
+    }
+
+    @Test("a run removes nothing that another one writes into the same folder") func besideEachOther() throws {
+        let box = try prepared("f('a', bytes(64 << 20))")
+        try FolderTests.shell(box, "echo x >x && tar -cf s.tar x")
+        #expect(try box.run("encrypt", "--index", "s.tar", environment: key).ending == .status(0))
+        let first = try begun(box)
+        #expect(try extract(box, "s.tar.vault").ending == .status(0))
+        #expect(first.end().ending == .status(0))
+        #expect(try FolderTests.shell(box, "cd out && ls -A && wc -c <a") == "a\nx\n67108864\n")
     }
 }

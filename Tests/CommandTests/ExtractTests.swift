@@ -271,6 +271,41 @@ import VaultTestSupport
         #expect(none.ending == .status(66) && box.text("out/zz") == "x")
     }
 
+    @Test("a hard link leads to the member before it, by every way") func hardLinks() throws {
+        let box = try prepared(
+            """
+            f('a', b'v1'); h('b', 'a'); f('a', b'v2'); h('c', 'a'); h('d', 'b'); h('e', 'later'); f('later')
+            """)
+        let refused = "e: is a link to later, which was not extracted"
+        let all = try extract(box, "h.vault")
+        #expect(all.ending == .status(73) && all.errors.contains(refused), "\(all.errors)")
+        #expect(try FolderTests.shell(box, "cd out && ls; cat a b c d; rm *") == "a\nb\nc\nd\nlater\nv2v1v2v1")
+        let some = try extract(box, "h.vault", "later", "d", "c", "b", "e")
+        #expect(some.ending == .status(73) && some.errors.contains(refused), "\(some.errors)")
+        #expect(try FolderTests.shell(box, "cd out && ls; cat b c d; rm *") == "b\nc\nd\nlater\nv1v2v1")
+        let cat = try box.run("cat", "h.vault", "b", "c", "d", "e", environment: key)
+        #expect(cat.ending == .status(64) && cat.text == "v1v2v1", "\(cat.errors)")
+        #expect(cat.errors.contains("e: is a link to later"))
+    }
+
+    @Test("a link whose target is damaged is lost, too") func damagedTargets() throws {
+        let box = try prepared(
+            """
+            for i in range(60): f('%02d' % i, b'x' * 20000)
+            for i in range(60): h('l/%02d' % i, '%02d' % i)
+            """)
+        var bytes = try #require(box.bytes("h.vault"))
+        bytes[bytes.count / 2] ^= 1
+        try box.write(Array("h.vault".utf8), bytes)
+        let outcome = try extract(box, "h.vault", "l")
+        #expect(outcome.ending == .status(65) && !outcome.errors.contains("was not extracted"), "\(outcome.errors)")
+        let lost = outcome.errors.split(separator: "\n").count {
+            $0.contains("vaultfile: l/") && $0.contains(": is lost")
+        }
+        #expect((1...5).contains(lost))
+        #expect(try FolderTests.shell(box, "ls out/l | wc -l") == "\(60 - lost)\n")
+    }
+
     @Test(
         "headers that ask for memory or room are refused or cost little",
         arguments: [

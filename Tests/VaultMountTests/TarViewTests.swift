@@ -187,4 +187,75 @@ import VaultTestSupport
         #expect(number { _ = try b.bytes() } == .ioError)
         #expect(try b.bytes(count: 1) == [9] && b.bytes(at: UInt64(content.count) - 1) == [9])
     }
+
+    @Test("a hard link leads to the member before it, also if a later one has its name", arguments: [true, false])
+    func hardLinks(_ isIndexed: Bool) throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        tar.add("early", type: "1", link: "d/a")
+        tar.add("d/a", [1])
+        tar.add("d/link", type: "1", link: "d/a")
+        tar.add("chain", type: "1", link: "d/link")
+        tar.add("d/a", [2, 2])
+        tar.add("last", type: "1", link: "d/a")
+        tar.add("none", type: "1", link: "d/none")
+        let view = try view(folder, tar.stream, indexed: isIndexed)
+        let link = try view.find(path: "d/link")
+        #expect(link.attributes.kind == .file && link.attributes.size == 1)
+        #expect(try view.bytes(link.id) == [1])
+        #expect(try view.target(of: view.find(path: "chain").id) == Array("d/link".utf8))
+        #expect(try view.target(of: view.find(path: "last").id) == Array("d/a".utf8))
+        #expect(try view.target(of: view.find(path: "none").id) == Array("d/none".utf8))
+        #expect(number { _ = try view.open(view.find(path: "early").id) } == .notSupported)
+    }
+
+    @Test("headers that are damaged hide no other member, and those in them are errors") func gaps() throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        for number in 0..<20 { tar.add("f\(number)", [UInt8](repeating: UInt8(number), count: 3000)) }
+        var container = try sealed(tar.stream, options: .indexed())
+        let whole = try SeekableVaultReader(MemorySource(container), with: .key(testKey(1)))
+        let index = try #require(whole.opened.manifest.tarIndex)
+        container[container.count / 2] ^= 1
+        try folder.write(container, to: "t.vault")
+        // Without an index of all names.
+        let other = try #require(TarIndex(value: [1, 1] + index.value[2..<7] + [0, 0, 0, 40] + index.value[11...]))
+        let view = try TarView(folder.container("t.vault"), index: other, modified: time, largest: 100)
+        #expect(view.names == .stream && view.gapCount == 1 && view.firstGap != nil)
+        #expect(try view.names().count == 20)
+        var lost = 0
+        for number in 0..<20 {
+            do {
+                let found = try view.find(path: "f\(number)")
+                let bytes = try view.bytes(found.id)
+                #expect(bytes == [UInt8](repeating: UInt8(number), count: 3000))
+            } catch {
+                #expect(errorNumber(for: error) == .ioError)
+                lost += 1
+            }
+        }
+        #expect((1...3).contains(lost))
+    }
+
+    @Test(
+        "times before 1970 are read as GNU tar writes them",
+        arguments: [
+            ([UInt8](repeating: 0xFF, count: 8) + [0xED, 0x30, 0x0B, 0x80], -315_618_432),
+            ([UInt8](repeating: 0xFF, count: 12), -1), ([0xFF, 0xFF, 0xFF, 0xFF, 0x80] + [0, 0, 0, 0, 0, 0, 0], .min),
+            ([0x80] + [UInt8](repeating: 0, count: 7) + [1, 0, 0, 0], 1 << 24),
+            ([0xC0] + [UInt8](repeating: 0, count: 11), 9),
+            ([0xFF, 0xFF, 0xFF, 0xFF, 0x7F] + [UInt8](repeating: 0, count: 7), 9),
+        ] as [([UInt8], Int64)])
+    func oldTimes(_ field: [UInt8], _ seconds: Int64) throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        tar.add("x", [1]) { $0.replaceSubrange(136..<148, with: field) }
+        // A number that no time has is none: the file then has the time of the container.
+        let view = try TarView(
+            { () in
+                try folder.seal(tar.stream, to: "t.vault", options: .indexed())
+                return try folder.container("t.vault")
+            }(), modified: Timestamp(seconds: 9))
+        #expect(try view.find(path: "x").attributes.modified == Timestamp(seconds: seconds))
+    }
 }

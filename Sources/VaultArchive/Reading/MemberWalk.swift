@@ -1,3 +1,4 @@
+internal import SystemPackage
 internal import VaultFormat
 public import VaultTar
 
@@ -6,7 +7,7 @@ public import VaultTar
 /// It goes on after damage at the next member that the index has.
 public struct MemberWalk {
     /// A part of the stream whose headers cannot be read.
-    public struct Gap {
+    public struct Gap: Sendable {
         /// Why.
         public let error: any Error
         /// Where it begins, in bytes of the stream.
@@ -20,7 +21,7 @@ public struct MemberWalk {
         /// A member.
         case member(TarEntry)
         /// The index has a member in a gap. There may be more in it.
-        case lost(TarPath)
+        case lost(TarIndex.Entry)
         /// The end of a gap, behind the members in it.
         case gap(Gap)
         /// The index differs from the stream at a member, for the first time.
@@ -35,10 +36,24 @@ public struct MemberWalk {
     ///   - source: the stream.
     ///   - index: its index.
     ///   - isDamage: whether the walk goes on after an error of reading.
-    public init(_ source: TarSource, index: TarIndex?, isDamage: @escaping (any Error) -> Bool) {
+    public init(_ source: TarSource, index: TarIndex?, isDamage: @escaping (any Error) -> Bool = isDamage) {
         self.source = source
         self.index = index
         self.isDamage = isDamage
+    }
+
+    /// Whether an error of reading a container means that bytes are lost, and others may not be.
+    public static func isDamage(_ error: any Error) -> Bool {
+        guard let error = error as? VaultError else { return false }
+        switch error.code {
+        case .headerDamaged, .headerMalformed, .headerForged, .unexpectedState, .recordDamaged, .manifestMalformed,
+            .manifestMismatch, .contentMismatch, .packingMalformed, .paddingNotZero, .footerDamaged, .truncated,
+            .trailingData:
+            return true
+        // A bad sector is damage too. The other sectors may be good.
+        case .inputFailed: return error.errorNumber == Errno.ioError.rawValue
+        default: return false
+        }
     }
 
     /// Passes every member of the stream to `body`, from the first header on, until it returns false.
@@ -46,32 +61,61 @@ public struct MemberWalk {
     /// - Throws: ``NotTar`` if the stream breaks off, or has no header where one must be; what reading throws, unless
     ///   it is damage; what `body` throws.
     public func all(_ body: (Step) throws -> Bool) throws {
-        var (place, number): (UInt64, UInt64) = (0, 0)
-        var ahead = index.map { IndexCursor($0) }
+        var run = Run(self, from: 0)
+        var number: UInt64 = 0
         // After a gap the numbers of the members are not known.
         var isCompared = index != nil
         while true {
-            let entry: TarEntry?
-            do {
-                entry = try source.entry(at: place)
-            } catch  where isDamage(error) {
-                isCompared = false
-                guard let next = try pass(from: place, &ahead, error, body) else { return }
-                place = next
-                continue
-            }
-            guard let entry else {
-                if isCompared, ahead?.next != nil { _ = try body(.indexDiffers) }
+            switch try run.next(body) {
+            case .stopped: return
+            case .gap: isCompared = false
+            case .end:
+                if isCompared, run.ahead?.next != nil { _ = try body(.indexDiffers) }
                 return
+            case .entry(let entry):
+                if isCompared, let differs = run.ahead?.differs(from: entry, number), differs {
+                    isCompared = false
+                    guard try body(.indexDiffers) else { return }
+                }
+                number += 1
+                run.ahead?.drop(before: entry.nextPlace)
+                guard try body(.member(entry)) else { return }
             }
-            if isCompared, let differs = ahead?.differs(from: entry, number), differs {
-                isCompared = false
-                guard try body(.indexDiffers) else { return }
+        }
+    }
+
+    /// The way from header to header.
+    private struct Run {
+        enum Step {
+            case entry(TarEntry)
+            /// A gap was passed over.
+            case gap
+            case end
+            /// Nothing can be read behind a gap, or nobody wants more.
+            case stopped
+        }
+
+        private let walk: MemberWalk
+        private var place: UInt64
+        /// The entries of the index that were not reached.
+        lazy var ahead = walk.index.map { IndexCursor($0) }
+
+        init(_ walk: MemberWalk, from place: UInt64) {
+            self.walk = walk
+            self.place = place
+        }
+
+        /// - Parameter path: the members at it and below it are looked for, in a sorted stream; nil for all.
+        mutating func next(at path: TarPath? = nil, _ body: (MemberWalk.Step) throws -> Bool) throws -> Step {
+            do {
+                guard let entry = try walk.source.entry(at: place) else { return .end }
+                place = entry.nextPlace
+                return .entry(entry)
+            } catch  where walk.isDamage(error) {
+                guard let next = try walk.pass(from: place, &ahead, at: path, error, body) else { return .stopped }
+                place = next
+                return .gap
             }
-            number += 1
-            place = entry.nextPlace
-            ahead?.drop(before: place)
-            guard try body(.member(entry)) else { return }
         }
     }
 
@@ -80,7 +124,7 @@ public struct MemberWalk {
     /// - Parameter path: the members at it and below it are looked for, in a sorted stream; nil for all.
     /// - Returns: the place of the next member that can be read; nil if there is none, or `body` wants no more.
     private func pass(
-        from place: UInt64, _ ahead: inout IndexCursor?, at path: TarPath? = nil, _ error: any Error,
+        from place: UInt64, _ ahead: inout IndexCursor?, at path: TarPath?, _ error: any Error,
         _ body: (Step) throws -> Bool
     ) throws -> UInt64? {
         let start = place * 512
@@ -107,7 +151,7 @@ public struct MemberWalk {
             }
             if isBelow {
                 isConcerned = true
-                guard try body(.lost(next.path)) else { return nil }
+                guard try body(.lost(next)) else { return nil }
             }
             ahead?.drop(before: next.place + 1)
         }
@@ -124,39 +168,34 @@ public struct MemberWalk {
         guard let index, index.isSorted else {
             return try all { step in
                 if case .member(let entry) = step, entry.path?.isBelow(orEqualTo: path) != true { return true }
-                if case .lost(let lost) = step, !lost.isBelow(orEqualTo: path) { return true }
+                if case .lost(let lost) = step, !lost.path.isBelow(orEqualTo: path) { return true }
                 return try body(step)
             }
         }
         let before = index.neighbours(of: path).before
-        var place = before?.place ?? 0
+        var run = Run(self, from: before?.place ?? 0)
         var last: TarPath?
         while true {
-            let entry: TarEntry?
+            let step: Run.Step
             do {
-                if let before, before.place == place {
-                    entry = try source.entry(at: before)
-                } else {
-                    entry = try source.entry(at: place)
-                }
+                step = try run.next(at: path, body)
             } catch is NotTar {
                 throw Self.mismatch
-            } catch  where isDamage(error) {
-                var ahead: IndexCursor? = IndexCursor(index)
-                guard let next = try pass(from: place, &ahead, at: path, error, body) else { return }
-                place = next
-                continue
             }
-            guard let entry else { return }
-            place = entry.nextPlace
-            // The order does not count a path that is not legal.
-            guard let found = entry.path else { continue }
-            if let last, found < last { throw Self.mismatch }
-            last = found
-            if found.isBelow(orEqualTo: path) {
-                guard try body(.member(entry)) else { return }
-            } else if found > path {
-                return
+            switch step {
+            case .end, .stopped: return
+            case .gap: continue
+            case .entry(let entry):
+                if let before, entry.place == before.place, entry.path != before.path { throw Self.mismatch }
+                // The order does not count a path that is not legal.
+                guard let found = entry.path else { continue }
+                if let last, found < last { throw Self.mismatch }
+                last = found
+                if found.isBelow(orEqualTo: path) {
+                    guard try body(.member(entry)) else { return }
+                } else if found > path {
+                    return
+                }
             }
         }
     }

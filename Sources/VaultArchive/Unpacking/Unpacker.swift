@@ -47,7 +47,9 @@ public import VaultTar
     public let workshops = Workshops()
     /// The files and folders that this value made. A later member may replace them, because the last one with a path
     /// counts. A hard link may lead to them only: otherwise a member could change a file that was there before.
-    private var made: Set<FileIdentity> = []
+    ///
+    /// Each has the place of its member: a link leads to members before it.
+    private var made: [FileIdentity: UInt64] = [:]
     /// Later ones are treated as if they had been there before.
     private static let mostRemembered = 2 << 20
     /// The times of folders that were there before their own member came.
@@ -104,11 +106,11 @@ public import VaultTar
     ///
     /// - Parameters:
     ///   - member: its headers.
-    ///   - target: finds the member that a hard link leads to, if that was not extracted before: the link then becomes
-    ///     a file of its own.
+    ///   - target: finds the member that a hard link leads to (TAR-12), if that was not extracted before: the link then
+    ///     becomes a file of its own.
     /// - Returns: what could not be restored of its attributes, in words of libarchive; nil if nothing is missing.
     /// - Throws: `Refusal` or `ArchiveError`, and the next member can be extracted; what reading and `target` throw.
-    public func add(_ member: TarEntry, target: (TarPath) throws -> TarEntry?) throws -> String? {
+    public func add(_ member: TarEntry, target: (TarEntry) throws -> TarEntry?) throws -> String? {
         guard let path = member.path else {
             // The folder itself, as `tar -c .` has it.
             if [Array(".".utf8), Array("./".utf8)].contains(member.name) { return nil }
@@ -172,8 +174,8 @@ public import VaultTar
         return true
     }
 
-    private func note(_ file: FileIdentity) {
-        if made.count < Self.mostRemembered { made.insert(file) }
+    private func note(_ file: FileIdentity, of member: TarEntry) {
+        if made.count < Self.mostRemembered { made[file] = member.place }
     }
 
     // MARK: Folders
@@ -183,11 +185,11 @@ public import VaultTar
     ) throws -> String? {
         guard let last = components.last else { throw Refusal.illegalPath }
         let name = FilePath(bytes: [UInt8](last))
-        let there = try chain.with(components.dropLast(), making: { self.note($0) }) { folder -> Stat? in
+        let there = try chain.with(components.dropLast(), making: { self.note($0, of: member) }) { folder -> Stat? in
             try workshops.note(folder)
             guard let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) else { return nil }
             guard there.type == .directory else {
-                guard there.type == .symbolicLink, options.replaces || made.contains(FileIdentity(there)) else {
+                guard there.type == .symbolicLink, options.replaces || made[FileIdentity(there)] != nil else {
                     throw Refusal.otherKind
                 }
                 _ = unsafe name.withPlatformString { unsafe unlinkat(folder.rawValue, $0, 0) }
@@ -196,14 +198,14 @@ public import VaultTar
             return there
         }
         // A folder that was there before keeps its mode and its times.
-        guard there.map({ options.replaces || made.contains(FileIdentity($0)) }) ?? true else { return nil }
+        guard there.map({ options.replaces || made[FileIdentity($0)] != nil }) ?? true else { return nil }
         _ = try unsafe MemberReader(member, library, entry, reading: read)
         try enter(root)
         let trouble = try unsafe writeHeader(member, at: FilePath(bytes: path.bytes), by: folders)
         try chain.with(components, making: nil) { folder in
             // It can be the first one on a file system that is mounted there.
             try workshops.note(folder)
-            if there == nil { note(FileIdentity(try folder.stat())) }
+            if there == nil { note(FileIdentity(try folder.stat()), of: member) }
         }
         if there == nil { return trouble }
         if let time = member.modified, lateTimes.count < Self.mostLateTimes {
@@ -230,15 +232,15 @@ public import VaultTar
     ) throws -> String? {
         do {
             // Asked for before the content is read.
-            return try addFile(from: source, components, in: workshop(for: components))
+            return try write(member, from: source, components, in: workshop(for: member, components))
         } catch Refusal.system(.improperLink) {
             // Some file systems have parts between which nothing can be renamed, such as projects with quotas of their own.
-            return try addFile(from: source, components, in: workshop(for: components, isOwn: true))
+            return try write(member, from: source, components, in: workshop(for: member, components, isOwn: true))
         }
     }
 
-    private func addFile(
-        from source: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>, in workshop: Workshop
+    private func write(
+        _ member: TarEntry, from source: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>, in workshop: Workshop
     ) throws -> String? {
         defer { workshop.clear() }
         let reader = try unsafe MemberReader(source, library, entry, reading: read)
@@ -260,7 +262,7 @@ public import VaultTar
             trouble = error.reason
         }
         isWhole = true
-        try name(components, from: workshop)
+        try name(member, components, from: workshop)
         return trouble
     }
 
@@ -272,12 +274,12 @@ public import VaultTar
     }
 
     private func addHardLink(
-        _ member: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>, _ find: (TarPath) throws -> TarEntry?
+        _ member: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>, _ find: (TarEntry) throws -> TarEntry?
     ) throws -> String? {
         guard let path = TarPath(trimming: member.linkTarget) else {
             throw Refusal.linkTargetIllegal(member.linkTarget)
         }
-        let workshop = try workshop(for: components)
+        let workshop = try workshop(for: member, components)
         defer { workshop.clear() }
         let parts = path.bytes.split(separator: UInt8(ascii: "/"))[...]
         let name = FilePath(bytes: [UInt8](parts.last ?? []))
@@ -285,7 +287,9 @@ public import VaultTar
         let isHigher = components.count < parts.count && !options.makesAllLinks
         let isLinked = try? chain.with(parts.dropLast(), making: nil) { folder in
             let there = try Stat(name, relativeTo: folder, flags: .symlinkNoFollow)
-            guard there.type != .directory, made.contains(FileIdentity(there)) else { return false }
+            guard there.type != .directory, let place = made[FileIdentity(there)], place < member.place else {
+                return false
+            }
             guard there.type != .symbolicLink || !isHigher else { return false }
             try retrying {
                 unsafe name.withPlatformString { name in
@@ -297,10 +301,10 @@ public import VaultTar
             return true
         }
         if isLinked == true {
-            try self.name(components, from: workshop)
+            try self.name(nil, components, from: workshop)
             return nil
         }
-        guard let target = try find(path) else { throw Refusal.linkWithoutTarget(member.linkTarget) }
+        guard let target = try find(member) else { throw Refusal.linkWithoutTarget(member.linkTarget) }
         switch target.kind {
         case .file, .pipe: break
         case .symbolicLink:
@@ -316,13 +320,15 @@ public import VaultTar
     /// Where a member is to be written. Refuses one whose name something has that was there before.
     ///
     /// - Parameter isOwn: whether it is to be in the folder of the member.
-    private func workshop(for components: ArraySlice<ArraySlice<UInt8>>, isOwn: Bool = false) throws -> Workshop {
+    private func workshop(
+        for member: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>, isOwn: Bool = false
+    ) throws -> Workshop {
         guard let last = components.last else { throw Refusal.illegalPath }
         let name = FilePath(bytes: [UInt8](last))
-        return try chain.with(components.dropLast(), making: { self.note($0) }) { folder in
+        return try chain.with(components.dropLast(), making: { self.note($0, of: member) }) { folder in
             if let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) {
                 guard there.type != .directory else { throw Refusal.otherKind }
-                guard options.replaces || made.contains(FileIdentity(there)) else { throw Refusal.exists }
+                guard options.replaces || made[FileIdentity(there)] != nil else { throw Refusal.exists }
             }
             do {
                 return try workshops.workshop(in: folder, isOwn: isOwn)
@@ -333,12 +339,17 @@ public import VaultTar
     }
 
     /// Gives what was written its name.
-    private func name(_ components: ArraySlice<ArraySlice<UInt8>>, from workshop: Workshop) throws {
+    ///
+    /// - Parameter member: nil for another name of a file that is noted already.
+    private func name(
+        _ member: TarEntry?, _ components: ArraySlice<ArraySlice<UInt8>>, from workshop: Workshop
+    ) throws {
         guard let last = components.last else { throw Refusal.illegalPath }
         let name = FilePath(bytes: [UInt8](last))
-        try chain.with(components.dropLast(), making: { self.note($0) }) { folder in
+        // Its folders were made when the workshop was asked for.
+        try chain.with(components.dropLast(), making: nil) { folder in
             let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow)
-            let isMade = there.map { made.contains(FileIdentity($0)) } ?? false
+            let isMade = there.map { made[FileIdentity($0)] != nil } ?? false
             let mayReplace = options.replaces || isMade
             do {
                 if let there, there.type == .regular, !isMade, options.isDurable { try workshop.synchronize() }
@@ -357,7 +368,8 @@ public import VaultTar
             } catch let error as Errno {
                 throw Refusal.system(error)
             }
-            if let now = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) { note(FileIdentity(now)) }
+            guard let member, let now = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) else { return }
+            note(FileIdentity(now), of: member)
         }
     }
 }

@@ -174,7 +174,7 @@ struct Extract: Verb {
         // A name that is no path may have a million bytes.
         let subject = Failure.Subject.path(member.path?.bytes ?? Array(member.name.prefix(256)))
         do {
-            let trouble = try unpacker.add(member) { try? container.find($0) }
+            let trouble = try unpacker.add(member) { try container.target(of: $0) }
             if let trouble { console.warn(subject, Escaping.line(trouble)) }
             tally.extracted += 1
             // The lengths come from the maker of the stream: those of a few sparse files can be more than 2⁶⁴ together.
@@ -194,7 +194,7 @@ struct Extract: Verb {
                 if Self.isFull(system) { throw FullDisk(failure: failure) }
             }
             fail(failure, &tally, console)
-        } catch  where TarContainer.isDamage(error) {
+        } catch  where MemberWalk.isDamage(error) {
             if let path = member.path { container.report(lost: path, because: error) }
             tally.lost += 1
             tally.status = .damaged

@@ -147,6 +147,10 @@ struct Mount: Verb {
                 if view.hasMalformedIndex {
                     console.warn(subject, "the index of its tar is malformed, and is not used")
                 }
+                if let gap = view.firstGap {
+                    let more = view.gapCount > 1 ? "; and so are \(view.gapCount - 1) other parts" : ""
+                    console.warn(subject, TarContainer.failure(gap, about: subject).reason + more)
+                }
                 if view.leftOut > 0 {
                     console.warn(
                         subject, "\(view.leftOut.counted("member")) with names of more than 255 bytes left out")

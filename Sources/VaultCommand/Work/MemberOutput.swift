@@ -53,10 +53,8 @@ struct MemberOutput {
 
     /// The member with the content: that which a hard link leads to.
     private func file(at path: TarPath, in container: TarContainer) throws -> TarEntry {
-        var entry = try container.find(path)
-        if entry.kind == .hardLink, let target = TarPath(trimming: entry.linkTarget) {
-            entry = try container.find(target)
-        }
+        let found = try container.find(path)
+        let entry = try container.target(of: found) ?? found
         guard entry.kind != .file else { return entry }
         let what = entry.kind == .folder ? "is a folder" : entry.kind.isLink ? "is a link" : "is not a regular file"
         let target = entry.kind.isLink ? " to \(Escaping.line(entry.linkTarget))" : ""

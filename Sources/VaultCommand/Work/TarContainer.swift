@@ -9,14 +9,22 @@ struct TarContainer: Sendable {
     /// Nil if the container has none, or one that breaks its form.
     let index: TarIndex?
     let window: StreamWindow
+    private let lookup: MemberLookup
     private let console: Console
 
     init(_ reader: SeekableVaultReader, of input: Input, on console: Console) {
         self.reader = reader
         self.console = console
-        subject = input.subject
+        let subject = input.subject
+        self.subject = subject
         index = reader.opened.manifest.tarIndex
         window = StreamWindow(length: reader.length) { try reader.bytes($0) }
+        lookup = MemberLookup(window, index: index) { notice in
+            switch notice {
+            case .indexMismatch: console.warn(subject, Self.mismatch)
+            case .gap(let gap): console.warn(subject, Self.failure(gap, about: subject).reason)
+            }
+        }
         if index == nil, reader.opened.manifest.hasTarIndexMember {
             console.warn(subject, "its index of the tar stream is malformed, and is not used")
         }
@@ -38,13 +46,8 @@ struct TarContainer: Sendable {
         return paths
     }
 
-    /// Whether an error means that bytes are lost, and others may not be.
-    static func isDamage(_ error: any Error) -> Bool {
-        guard let error = error as? VaultError else { return false }
-        // A bad sector is damage too. The other sectors may be good.
-        if error.code == .inputFailed { return error.systemError == .ioError }
-        return error.code != .indexMismatch && ExitStatus(error.code) == .damaged
-    }
+    private static let mismatch =
+        "its index does not fit its tar stream; the stream is read instead (indexMismatch)"
 
     /// What a visit has found out.
     struct Visit {
@@ -68,7 +71,7 @@ struct TarContainer: Sendable {
             try visitStream(paths, &visit, body)
             return visit
         }
-        let walk = MemberWalk(window.source, index: index, isDamage: Self.isDamage)
+        let walk = MemberWalk(window.source, index: index)
         // What is below another of the paths comes with that one.
         var missing = Set(paths)
         let tops = paths.filter { path in !paths.contains { $0 != path && path.isBelow(orEqualTo: $0) } }
@@ -88,8 +91,7 @@ struct TarContainer: Sendable {
                     return true
                 }
             } catch let error as VaultError where error.code == .indexMismatch && !isFound {
-                console.warn(
-                    subject, "its index does not fit its tar stream; the stream is read instead (indexMismatch)")
+                console.warn(subject, Self.mismatch)
                 let rest = paths.filter { $0.isBelow(anyOf: Array(tops[number...])) }
                 missing.subtract(rest)
                 try visitStream(rest, &visit, body)
@@ -104,7 +106,7 @@ struct TarContainer: Sendable {
     private func visitStream(_ paths: [TarPath], _ visit: inout Visit, _ body: (TarEntry) throws -> Void) throws {
         var missing = Set(paths)
         var found = visit
-        try MemberWalk(window.source, index: index, isDamage: Self.isDamage).all { step in
+        try MemberWalk(window.source, index: index).all { step in
             switch step {
             case .member(let entry):
                 if paths.isEmpty {
@@ -113,7 +115,7 @@ struct TarContainer: Sendable {
                     missing = missing.filter { !path.isBelow(orEqualTo: $0) }
                     try body(entry)
                 }
-            case .lost(let path) where !paths.isEmpty && !path.isBelow(anyOf: paths): break
+            case .lost(let entry) where !paths.isEmpty && !entry.path.isBelow(anyOf: paths): break
             case .lost, .gap, .indexDiffers: tell(step, &found, &missing)
             }
             return true
@@ -126,21 +128,26 @@ struct TarContainer: Sendable {
     private func tell(_ step: MemberWalk.Step, _ visit: inout Visit, _ missing: inout Set<TarPath>) {
         switch step {
         case .member: break
-        case .lost(let path):
-            missing = missing.filter { !path.isBelow(orEqualTo: $0) }
+        case .lost(let entry):
+            missing = missing.filter { !entry.path.isBelow(orEqualTo: $0) }
             visit.lost += 1
-            console.say(Failure(.damaged, .path(path.bytes), "is lost"))
+            console.say(Failure(.damaged, .path(entry.path.bytes), "is lost"))
         case .gap(let gap):
             visit.hasGaps = true
-            var failure = Failure(gap.error, about: subject)
-            let place = gap.end.map { "to byte \($0)" } ?? "on"
-            failure.reason +=
-                ": the tar stream cannot be read from byte \(gap.start) \(place); members there are lost, also "
-                + "those that were not named"
-            console.say(failure)
+            console.say(Self.failure(gap, about: subject))
         case .indexDiffers:
             console.warn(subject, "its index differs from its tar stream; this goes by the stream")
         }
+    }
+
+    /// The failure for a part of the stream whose headers cannot be read.
+    static func failure(_ gap: MemberWalk.Gap, about subject: Failure.Subject) -> Failure {
+        var failure = Failure(gap.error, about: subject)
+        let place = gap.end.map { "to byte \($0)" } ?? "on"
+        failure.reason +=
+            ": the tar stream cannot be read from byte \(gap.start) \(place); members there are lost, also "
+            + "those that were not named"
+        return failure
     }
 
     /// Reports that a member is lost.
@@ -162,20 +169,14 @@ struct TarContainer: Sendable {
 
     /// The last member with a path.
     ///
-    /// - Throws: `Failure` if there is none, or if the index does not fit the stream.
+    /// - Throws: `Failure` if there is none; what reading throws, also if it may be in a gap.
     func find(_ path: TarPath) throws -> TarEntry {
-        let found: TarEntry?
-        do {
-            found = try window.source.find(path, index: index)
-        } catch let error as VaultError where error.code == .indexMismatch {
-            console.warn(subject, "its index does not fit its tar stream; the stream is read instead (indexMismatch)")
-            found = try window.source.find(path, index: nil)
-        }
-        guard let found else {
-            throw isMissing(path)
-        }
+        guard let found = try lookup.find(path) else { throw isMissing(path) }
         return found
     }
+
+    /// The member that a hard link leads to; nil if it leads to nothing.
+    func target(of link: TarEntry) throws -> TarEntry? { try lookup.target(of: link) }
 
     /// The failure for a path without a member. It suggests a member below another folder.
     private func isMissing(_ path: TarPath) -> Failure {

@@ -1,7 +1,7 @@
 import CPlatform
 import Synchronization
 import SystemPackage
-import VaultArchive
+public import VaultArchive
 import VaultFile
 public import VaultFormat
 import VaultSystem
@@ -16,7 +16,7 @@ public final class TarView: View {
     public enum Names: Sendable {
         /// The index, which is the word of the container's maker (TAR-10).
         case index
-        /// The headers of the stream, all of which were read.
+        /// The headers of the stream, all of which were read, but for those in gaps.
         case stream
     }
 
@@ -24,6 +24,7 @@ public final class TarView: View {
 
     private let container: OpenContainer
     private let source: TarSource
+    private let lookup: MemberLookup
     private let tree: TarTree
     private let modified: Timestamp
     private let members = Mutex(RecentlyUsed<TarTree.Index, TarMember>(limit: headersKept))
@@ -33,6 +34,12 @@ public final class TarView: View {
 
     /// Whether the container has an index whose form is wrong, which is not used.
     public let hasMalformedIndex: Bool
+
+    /// The first part of the stream whose headers cannot be read, if names come from the stream. It has the members in
+    /// it that the index has, and gives an error for them.
+    public let firstGap: MemberWalk.Gap?
+    /// How many such parts there are.
+    public let gapCount: Int
 
     /// How many members are left out, because a component of their path is longer than 255 bytes.
     public var leftOut: Int { tree.leftOut }
@@ -55,8 +62,11 @@ public final class TarView: View {
         hasMalformedIndex = index == nil && container.reader.opened.manifest.hasTarIndexMember
         self.modified = modified
         // Headers of small members are near each other: one record has several.
-        source = StreamWindow(length: container.reader.length) { try container.reader.bytes($0) }.source
+        let window = StreamWindow(length: container.reader.length) { try container.reader.bytes($0) }
+        source = window.source
+        lookup = MemberLookup(window, index: index) { _ in }
         var tree = TarTree(largest: largest)
+        var (firstGap, gapCount): (MemberWalk.Gap?, Int) = (nil, 0)
         do {
             if let index, index.stepExponent == 0 {
                 names = .index
@@ -66,8 +76,13 @@ public final class TarView: View {
                 }
             } else {
                 names = .stream
-                try source.forEachEntry { entry in
-                    if let path = entry.path { try tree.insert(path, at: entry.place) }
+                try MemberWalk(source, index: index).all { step in
+                    switch step {
+                    case .member(let entry): if let path = entry.path { try tree.insert(path, at: entry.place) }
+                    case .lost(let entry): try tree.insert(entry.path, at: entry.place)
+                    case .gap(let gap): (firstGap, gapCount) = (firstGap ?? gap, gapCount + 1)
+                    case .indexDiffers: break
+                    }
                     return true
                 }
             }
@@ -75,6 +90,7 @@ public final class TarView: View {
             throw VaultError(.tooLarge, "the tar stream has more than \(largest) names")
         }
         self.tree = tree
+        (self.firstGap, self.gapCount) = (firstGap, gapCount)
     }
 
     /// Names never change: the container stays open.
@@ -130,16 +146,31 @@ public final class TarView: View {
         guard let entry = try source.entry(at: place), entry.path == tree.path(index) else {
             throw VaultError(.indexMismatch, "the index of the tar stream does not fit the stream")
         }
-        let length = container.reader.length
-        guard entry.contentOffset <= length, entry.contentLength <= length - entry.contentOffset else {
-            throw NotTarContent()
+        let member: TarMember
+        if tree.hasChildren(index) {
+            member = .folder(entry.modified ?? modified)
+        } else if let shown = try shown(entry) {
+            let length = container.reader.length
+            guard shown.contentOffset <= length, shown.contentLength <= length - shown.contentOffset else {
+                throw NotTarContent()
+            }
+            member = TarMember(shown, depth: tree.depth(index), modified: shown.modified ?? modified)
+        } else {
+            member = .none(entry.modified ?? modified)
         }
-        let member =
-            tree.hasChildren(index)
-            ? TarMember.folder(entry.modified ?? modified)
-            : TarMember(entry, depth: tree.depth(index), modified: entry.modified ?? modified)
         members.withLock { $0[index] = member }
         return member
+    }
+
+    /// The member that is shown for one: another only for a hard link that leads to a member whose name a later one has
+    /// (TAR-12). Otherwise the link is shown as a link.
+    ///
+    /// - Returns: nil for a link to nothing although a member has that name.
+    private func shown(_ entry: TarEntry) throws -> TarEntry? {
+        guard entry.kind == .hardLink, let node = TarPath(trimming: entry.linkTarget).flatMap(tree.find),
+            let place = tree.place(node), place >= entry.place
+        else { return entry }
+        return try lookup.target(of: entry)
     }
 
     /// The content of a member goes beyond the end of the stream.
@@ -161,6 +192,10 @@ struct TarMember: Sendable {
 
     static func folder(_ modified: Timestamp) -> TarMember {
         TarMember(content: .folder, attributes: .folder(modified))
+    }
+
+    static func none(_ modified: Timestamp) -> TarMember {
+        TarMember(content: .none, attributes: NodeAttributes(kind: .file, permissions: 0, modified: modified))
     }
 
     private init(content: Content, attributes: NodeAttributes) {
