@@ -72,7 +72,7 @@ public enum Program {
         let topic = words.filter { $0.first != UInt8(ascii: "-") }
         let (command, names) = command(along: topic)
         if names.count < topic.count, topic != [Array("help".utf8)] {
-            return end(Failure(unknownCommand: topic[names.count], of: names, command), arguments)
+            return end(Failure(unknownCommand: Array(topic[names.count...]), of: names, command), arguments)
         }
         guard options.contains("--long") else { return end(text: screen(of: command, names), arguments) }
         let more = names.isEmpty ? "\n\(Manual.sections)\n" : ""
@@ -155,7 +155,7 @@ public enum Program {
         if let mistake = Failure(mistakeIn: arguments) { return mistake }
         // The parser would report an unexpected argument.
         if !(command is any Verb.Type), words.count > names.count {
-            return Failure(unknownCommand: words[names.count], of: names, command)
+            return Failure(unknownCommand: Array(words[names.count...]), of: names, command)
         }
         if let operand = missingOperand(reason) {
             return .usage(operand, "is missing", hint: operand == "INPUT" ? .nameFile : .help(names))
@@ -219,13 +219,16 @@ extension ParsableCommand {
 
 extension Failure {
     /// A word that is none of the commands of `parent`.
-    fileprivate init(unknownCommand word: [UInt8], of names: [String], _ parent: any Explained.Type) {
+    ///
+    /// - Parameter words: the word, and those that follow it.
+    fileprivate init(unknownCommand words: [[UInt8]], of names: [String], _ parent: any Explained.Type) {
+        let word = words.first ?? []
         let text = Escaping.line(word)
         self.init(.usage, .text(""), "unknown command '\(text)'", hint: .help(names))
         let known = parent.commands.compactMap { $0.configuration.commandName }
         // Before the commands that are near: a second mount is the opposite of what is meant.
         if names.isEmpty, text == "umount" || text == "unmount" {
-            hint = .unmount
+            hint = .unmount(words.dropFirst().first.map(Escaping.line))
         } else if let meant = Suggestion.command(for: text, among: known, of: names.last ?? "") {
             hint = .didYouMean((["vaultfile"] + names + [meant]).joined(separator: " "))
         } else if names.isEmpty, let file = try? Input(PathArgument(bytes: word)) {

@@ -54,6 +54,9 @@ public struct TarEntry: Hashable, Sendable {
     /// there. Programs write `%`, `=` and what is not visible ASCII as `%` and two hexadecimal digits.
     package let attributeNames: Set<[UInt8]>
 
+    /// Whether it is the folder that the stream was made of, as `tar -c .` puts it into the stream.
+    package var isRoot: Bool { [Array(".".utf8), Array("./".utf8)].contains(name) }
+
     /// The number of the block behind the content, where the next entry begins.
     public var nextPlace: UInt64 {
         (contentOffset + contentLength + UInt64(TarBlock.count - 1)) / UInt64(TarBlock.count)

@@ -56,7 +56,8 @@ import VaultTestSupport
         for name in refused + ["hard", "hard2", "null"] {
             #expect(outcome.errors.contains("vaultfile: \(name): "), "\(name)")
         }
-        #expect(outcome.errors.contains("in/through: a part of its path is a link"))
+        #expect(outcome.errors.contains("in/through: a part of its path is here a link"))
+        #expect(outcome.errors.contains("hint: vaultfile decrypt -o - h.vault | tar -x takes out absolute paths too"))
         #expect(outcome.errors.contains("hard3: is a link to precious, which was not extracted"))
         #expect(outcome.errors.split(separator: "\n").allSatisfy { $0.utf8.count < 600 })
         #expect(box.text("out/ok") == "fine" && box.text("out/precious") == "precious")
@@ -171,10 +172,11 @@ import VaultTestSupport
         try box.run("recover", "-q", "-o", "SAVED.tar", "c.tar.vault", environment: FolderTests.key)
         let counts = try FolderTests.shell(box, "tar -x -f SAVED.tar 2>/dev/null; tr -d a <a | wc -c; wc -c <a")
         #expect(counts == "0\n200000\n")
-        // repair needs an end, so nothing sends the user there.
+        // Of so few bytes no command saves anything.
         for verb in ["decrypt", "extract", "repair"] {
             let outcome = try box.run(verb, "d.tar.vault", environment: FolderTests.key)
-            #expect(outcome.errors.contains(way) && !outcome.errors.contains("vaultfile repair"), "\(outcome.errors)")
+            #expect(outcome.errors.contains("without a header copy nothing can be saved"), "\(outcome.errors)")
+            #expect(!outcome.errors.contains("vaultfile re"))
         }
     }
 
@@ -208,7 +210,8 @@ import VaultTestSupport
         #expect(none.errors.contains("vaultfile decrypt writes its contents"))
         let cut = try extract(box, "cut.tar.vault")
         #expect(cut.ending == .status(65))
-        #expect(cut.errors.contains("cut.tar.vault: ") && cut.errors.contains("1 extracted"), "\(cut.errors)")
+        #expect(cut.errors.contains("cut.tar.vault: its tar stream breaks off") || cut.errors.contains("b: "))
+        #expect(cut.errors.contains("1 extracted"), "\(cut.errors)")
         #expect(box.bytes("out/a") == Array("x".utf8))
     }
 
@@ -254,7 +257,15 @@ import VaultTestSupport
         let forced = try extract(box, "-f", "h.vault")
         #expect(forced.ending == .status(73) && forced.errors.contains("clash/in"))
         #expect(box.text("out/a") == "new" && box.text("out/b") == "two")
-        #expect(try FolderTests.shell(box, "readlink out/link; stat -c %a out/folder") == "a\n755\n")
+        #expect(forced.errors.contains("hint: -C with an empty folder extracts it there"), "\(forced.errors)")
+        try FolderTests.shell(box, "rm out/a; mkdir out/a")
+        let folder = try extract(box, "-f", "h.vault", "a")
+        #expect(folder.errors.contains("a: is a folder here, and something else in the container"), "\(folder.errors)")
+        try FolderTests.shell(box, "rmdir out/a")
+        // A folder that was there may be private. It is changed only by who restores everything.
+        #expect(try FolderTests.shell(box, "readlink out/link; stat -c %a out/folder") == "a\n700\n")
+        #expect(try extract(box, "-f", "--preserve", "h.vault").ending == .status(73))
+        #expect(try FolderTests.shell(box, "stat -c %a out/folder") == "755\n")
     }
 
     @Test("one member, a folder, a hard link without its target; a folder that no member stands for") func some() throws

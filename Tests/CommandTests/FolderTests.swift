@@ -183,12 +183,40 @@ import VaultFile
         try box.write("text", "no tar")
         let text = try box.run("encrypt", "--index", "text", environment: Self.key)
         #expect(text.ending == .status(0) && text.errors.contains("text: warning: is no tar stream"))
+        #expect(!text.errors.contains("hint:"))
+        try Self.shell(box, "gzip -c t.tar >t.tgz")
+        let zipped = try box.run("encrypt", "--index", "t.tgz", environment: Self.key)
+        #expect(zipped.errors.contains("hint: a compressed tar has to be decompressed first"), "\(zipped.errors)")
         // Both are containers, as without an index.
         let both = try box.run("cat", "text.vault", "text.vault", environment: Self.key)
         #expect(both.ending == .status(0) && both.text == "no tarno tar")
         let cut = Array(try #require(box.bytes("t.tar")).prefix(3000))
         try box.write(Array("cut.tar".utf8), cut)
         #expect(try box.run("encrypt", "--index", "cut.tar", environment: Self.key).errors.contains("is no tar stream"))
+    }
+
+    @Test("absolute paths are counted when a tar is encrypted and listed, and the folder of tar -c . is none of them")
+    func absolutePaths() throws {
+        let box = try Self.prepared()
+        try Self.shell(
+            box,
+            """
+            cd t; tar -cPf ../abs.tar "$PWD/a.txt" "$PWD/b"; tar -cPf ../mixed.tar "$PWD/a.txt" a b
+            tar -cf ../dot.tar .; tar -cf ../pax.tar --format=pax .
+            """)
+        for (tar, count) in [("abs.tar", "5 members"), ("mixed.tar", "1 member"), ("dot.tar", nil), ("pax.tar", nil)] {
+            let made = try box.run("encrypt", "--index", tar, environment: Self.key)
+            #expect(made.ending == .status(0))
+            let list = try box.run("ls", "\(tar).vault", environment: Self.key)
+            guard let count else {
+                #expect(made.errors == "" && !list.errors.contains("warning"), "\(tar) \(made.errors) \(list.errors)")
+                continue
+            }
+            #expect(made.errors.contains("\(tar): warning: \(count) of the tar stream ha"), "\(made.errors)")
+            #expect(made.errors.contains("hint: vaultfile decrypt -o - CONTAINER | tar -x takes out"))
+            #expect(list.errors.contains("\(tar).vault: warning: \(count) "), "\(list.errors)")
+            #expect(list.errors.contains("hint: vaultfile ls --scan lists them"))
+        }
     }
 
     @Test("a file that vanishes is reported, and the rest is in the container") func vanishing() throws {
@@ -203,6 +231,7 @@ import VaultFile
         #expect(ending == "66\n")
         let errors = try #require(box.text("errors"))
         #expect(errors.contains("t/z: was removed before it was read") && errors.contains("1 member missing"))
+        #expect(errors.contains("hint: if that matters, encrypt it again while no program writes to it"))
         let list = try box.run("ls", "--key-file", "key", "c.vault")
         #expect(list.ending == .status(0) && list.text.contains("t/sparse\n") && !list.text.contains("t/z\n"))
         #expect(try box.run("verify", "--key-file", "key", "c.vault").ending == .status(0))

@@ -18,6 +18,23 @@ import Testing
         }
     }
 
+    @Test("words and options of the system's mount, and of other programs, get a hint that can be followed")
+    func otherPrograms() throws {
+        let box = try Sandbox()
+        for (words, hint) in [
+            (["umount", "a view"], "fusermount3 -u 'a view' unmounts it"),
+            (["unmount"], "fusermount3 -u MOUNTPOINT unmounts it"),
+            (["mount", "-u", "view"], "fusermount3 -u view unmounts it"),
+            (["mount", "-o", "ro", "src", "view"], "a mount is always read-only, and only for the user who mounts"),
+            (["mount", "--read-only", "src", "view"], "a mount is always read-only"),
+            (["restore", "x.tar.vault"], "did you mean vaultfile extract?"),
+        ] {
+            let outcome = try box.run(words.map { Array($0.utf8) })
+            #expect(outcome.ending == .status(64) && outcome.output == [])
+            #expect(outcome.errors.contains("vaultfile: hint: \(hint)"), "\(words): \(outcome.errors)")
+        }
+    }
+
     @Test(
         "the long help says what a user would else learn by a loss",
         arguments: [

@@ -145,6 +145,9 @@ struct MountTests {
             #expect(end.ending == .status(0) && end.errors.contains(text), "\(end.errors)")
         }
         try box.shell("touch view/file")
+        // With the two folders in the wrong order, the mount hides the containers.
+        let swapped = try Mounted(box, ["-q", "--key-file", "key", "none"], at: "outer").end()
+        #expect(swapped.errors.contains("hint: did you mean vaultfile mount outer none?"), "\(swapped.errors)")
         // One that opens is enough.
         try box.shell("rm view/file; echo y >src/e")
         try box.run("encrypt", "-q", "--key-file", "other", "--remove-source", "src/e")
@@ -152,6 +155,63 @@ struct MountTests {
         let open = try Mounted(box, ["-q", "--key-file", "other", "src"])
         #expect(try box.shell("cat view/e") == "y\n")
         #expect(open.end().errors == "")
+    }
+
+    @Test("damaged containers are counted, and do not hide that no key opens the others") func damagedOnes() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.shell("mkdir src view; for n in a b; do echo $n >src/$n; done; seq 100000 >src/c")
+        try box.run("encrypt", "-q", "--key-file", "key", "--recursive", "--remove-source", "src")
+        try box.run("key", "generate", "-q", "-o", "other")
+        try box.shell("truncate -s 5000 src/c.vault; mkdir one; cp src/c.vault one")
+        let shut = try Mounted(box, ["-q", "--key-file", "other", "src"]).end().errors
+        #expect(shut.contains("src: warning: 1 of the first 3 containers is damaged, or cannot be read\n"), "\(shut)")
+        #expect(shut.contains("hint: vaultfile verify --recursive --quick src names them\n"))
+        #expect(shut.contains("these keys do not open its 2 containers that are not damaged\n"))
+        let one = try Mounted(box, ["-q", "--key-file", "key", "one"]).end().errors
+        #expect(
+            one.contains("one: warning: its container is damaged, or cannot be read\n") && !one.contains("do not open"),
+            "\(one)")
+    }
+
+    @Test("a mount over a mount is announced, and what a tar leaves out is counted") func overAndLeftOut() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.shell("mkdir src view; echo x >src/a; tar -cPf t.tar \"$PWD/src\" src; tar -cf dot.tar -C src .")
+        let tars = try box.run("encrypt", "--index", "--key-file", "key", "t.tar", "dot.tar")
+        #expect(tars.errors.contains("t.tar: warning: 2 members of the tar stream have paths"), "\(tars.errors)")
+        #expect(!tars.errors.contains("dot.tar: warning"))
+        try box.run("encrypt", "-q", "--key-file", "key", "-o", "plain.vault", "t.tar")
+        let first = try Mounted(box, ["-q", "--key-file", "key", "dot.tar.vault"], at: "view")
+        for tar in ["t.tar.vault", "plain.vault"] {
+            let second = try Mounted(box, ["-q", "--key-file", "key", tar], at: "view").end().errors
+            #expect(second.contains("view: warning: is a mount of vaultfile already"), "\(second)")
+            #expect(!second.contains("is not empty"))
+            #expect(second.contains("\(tar): warning: 2 members are left out: their paths are absolute"), "\(second)")
+            #expect(second.contains("hint: vaultfile decrypt -o - \(tar) | tar -x takes out absolute paths"))
+        }
+        let end = first.end()
+        #expect(end.ending == .status(0) && end.errors == "", "\(end.errors)")
+    }
+
+    @Test("a container in a folder finds its header file beside it") func detached() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.shell("mkdir -p src/sub view; echo x >src/a; echo y >src/sub/b")
+        try box.run("encrypt", "-q", "--key-file", "key", "--recursive", "--remove-source", "src")
+        for name in ["src/a.vault", "src/sub/b.vault"] {
+            #expect(try box.run("detach", "--key-file", "key", name).ending == .status(0))
+        }
+        try box.run("key", "generate", "-q", "-o", "other")
+        try box.shell("mkdir lost; cp src/a.vault lost")
+        let mount = try Mounted(box, ["-q", "--key-file", "key", "src"])
+        #expect(try box.shell("cat view/a view/sub/b; find view -type f | wc -l") == "x\ny\n2\n")
+        #expect(mount.end().errors == "")
+        let shut = try Mounted(box, ["-q", "--key-file", "other", "src"]).end().errors
+        #expect(shut.contains("these keys do not open its 2 containers"), "\(shut)")
+        let lost = try Mounted(box, ["-q", "--key-file", "key", "lost"])
+        #expect(try box.shell("cat view/a 2>&1 || true").contains("Input/output error"))
+        #expect(lost.end().errors.contains("lost: warning: its container is damaged, or cannot be read"))
     }
 
     @Test("what cannot be mounted says why") func refused() throws {
@@ -164,7 +224,7 @@ struct MountTests {
             (["--key-file", "key", "src", "src/in"], 64, "is in the folder that is mounted"),
             (["--key-file", "key", "src", "none"], 73, "none"),
             (["--key-file", "key", "src", "src/a"], 73, "src/a: is not a folder"),
-            (["--key-file", "key", "view", "src/a.vault"], 73, "vaultfile mount SOURCE MOUNTPOINT"),
+            (["--key-file", "key", "view", "src/a.vault"], 73, "did you mean vaultfile mount src/a.vault view?"),
             (["--key-file", "key", "none", "view"], 66, "none"),
             (["--key-file", "key", "src/a.vault", "view"], 64, "its contents are not a tar stream"),
             (["--key-file", "key", "src/a", "view"], 65, "notVaultfile"),

@@ -13,7 +13,7 @@ import VaultTestSupport
     private func view(_ folder: TemporaryFolder, _ opener: @escaping ContainerOpener = openWithTestKey) throws
         -> FolderView
     {
-        try FolderView(folder.opened(), opener: opener)
+        try FolderView(folder.opened()) { source, _ in try opener(source) }
     }
 
     @Test("containers have their names without .vault; other files and links are not there") func names() throws {
@@ -96,6 +96,26 @@ import VaultTestSupport
         #expect(try view.find(path: "other").attributes.size == 2)
     }
 
+    @Test("a trial goes on after damage, ends at what opens, and tries few that no key opens") func trials() throws {
+        let folder = try TemporaryFolder()
+        var expected = FolderView.Trial()
+        #expect(try view(folder).trial(atMost: 3) == expected && expected.isEmpty)
+        try folder.write([UInt8](repeating: 3, count: 2000), to: "damaged.vault")
+        expected.damaged = 1
+        #expect(try view(folder).trial(atMost: 3) == expected && !expected.isEmpty)
+        try folder.makeFolder("sub")
+        for number in 1...3 { try folder.seal([1], to: "sub/other\(number).vault", key: 9) }
+        expected.refused = 3
+        #expect(try view(folder).trial(atMost: 3) == expected)
+        try folder.makeFolder("sub/deep")
+        try folder.seal([1], to: "sub/deep/own.vault")
+        let found = try view(folder).trial(atMost: 4)
+        #expect(found.opens && found.damaged == 1 && found.refused == 3 && !found.isCut)
+        // One more than is tried: whether it opens is not known.
+        expected.isCut = true
+        #expect(try view(folder).trial(atMost: 3) == expected)
+    }
+
     @Test("a medium that fails is tried again") func passing() throws {
         let folder = try TemporaryFolder()
         try folder.seal([1], to: "a.vault")
@@ -136,7 +156,7 @@ import VaultTestSupport
         let folder = try TemporaryFolder()
         let content = [UInt8](repeating: 1, count: 20_000)
         try folder.seal(content, to: "a.vault")
-        let view = try FolderView(folder.opened()) { source in
+        let view = try FolderView(folder.opened()) { source, _ in
             try SeekableVaultReader(source, with: Credentials(KeySet(keys: [testKey(1), testKey(2)])))
         }
         let open = try view.open(view.find(path: "a").id)

@@ -14,7 +14,8 @@ public import VaultTar
 @safe public final class Unpacker {
     /// What is allowed.
     public struct Options: Sendable {
-        /// Whether a member replaces a file that is there.
+        /// Whether a member replaces a file that is there. With `preserves`, a folder that is there gets the mode and the
+        /// times of its member, too.
         public var replaces = false
         /// Whether owners, access control lists, all extended attributes and the whole mode are restored. Otherwise it
         /// is the mode that the process's mask leaves, without set-user-ID and set-group-ID, and attributes of users.
@@ -113,7 +114,7 @@ public import VaultTar
     public func add(_ member: TarEntry, target: (TarEntry) throws -> TarEntry?) throws -> String? {
         guard let path = member.path else {
             // The folder itself, as `tar -c .` has it.
-            if [Array(".".utf8), Array("./".utf8)].contains(member.name) { return nil }
+            if member.isRoot { return nil }
             throw Refusal.illegalPath
         }
         workshops.waitIfEnding()
@@ -197,8 +198,10 @@ public import VaultTar
             }
             return there
         }
-        // A folder that was there before keeps its mode and its times.
-        guard there.map({ options.replaces || made[FileIdentity($0)] != nil }) ?? true else { return nil }
+        // A folder that was there before keeps its mode and its times: it may be private, and have more in it than the
+        // stream has. Only who restores everything wants it as it was.
+        let mayChange = options.replaces && options.preserves
+        guard there.map({ mayChange || made[FileIdentity($0)] != nil }) ?? true else { return nil }
         _ = try unsafe MemberReader(member, library, entry, reading: read)
         try enter(root)
         let trouble = try unsafe writeHeader(member, at: FilePath(bytes: path.bytes), by: folders)

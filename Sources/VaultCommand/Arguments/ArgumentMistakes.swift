@@ -2,6 +2,10 @@ extension Failure {
     /// A message for a common mistake that the parser refuses too. The parser would repeat the argument, which may be a
     /// passphrase. Nil if there is no such mistake.
     init?(mistakeIn arguments: [[UInt8]]) {
+        if let mistake = Self.mountOption(in: arguments) {
+            self = mistake
+            return
+        }
         for argument in arguments.prefix(while: { $0 != Array("--".utf8) }) {
             if argument.starts(with: Array("--passphrase=".utf8)) {
                 self = .passphrase(in: "--passphrase")
@@ -71,6 +75,24 @@ extension Failure {
         guard let hint else { return nil }
         let isOption = reason.hasPrefix("unknown option '")
         self = .usage(subject, isOption ? "unknown option '\(word)'" : "unexpected argument '\(word)'", hint: hint)
+    }
+
+    /// The failure for an option of the system's `mount` and `umount`. Nil if there is none.
+    private static func mountOption(in arguments: [[UInt8]]) -> Failure? {
+        guard arguments.first == Array("mount".utf8) else { return nil }
+        let words = arguments.dropFirst().prefix { $0 != Array("--".utf8) }
+        for (place, word) in zip(words.indices, words) {
+            switch String(decoding: word, as: UTF8.self) {
+            case "-u", "--unmount", "--umount":
+                let point = words[(place + 1)...].first { $0.first != UInt8(ascii: "-") }
+                return .usage(
+                    "mount", "unknown option '\(Escaping.line(word))'", hint: .unmount(point.map { Escaping.line($0) }))
+            case "-o", "--options", "--ro", "--read-only":
+                return .usage("mount", "unknown option '\(Escaping.line(word))'", hint: .mountIsReadOnly)
+            default: continue
+            }
+        }
+        return nil
     }
 
     private static func passphrase(in option: String) -> Failure {

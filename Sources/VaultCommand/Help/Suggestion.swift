@@ -5,7 +5,8 @@ enum Suggestion {
         "": [
             "-c": "encrypt", "-e": "encrypt", "--encrypt": "encrypt", "-d": "decrypt", "-x": "decrypt",
             "--decrypt": "decrypt", "-l": "ls", "list": "ls", "view": "cat", "version": "--version",
-            "-V": "--version", "extract": "decrypt", "check": "verify", "test": "verify", "info": "inspect",
+            "-V": "--version", "restore": "extract", "unpack": "extract", "untar": "extract", "check": "verify",
+            "test": "verify", "info": "inspect",
             "show": "inspect", "rekey": "rotate", "fix": "repair", "generate": "key generate", "keygen": "key generate",
             "import": "key import", "export": "key export", "passwd": "key passphrase",
             "passphrase": "key passphrase", "unlock": "key unlock", "lock": "key lock",

@@ -15,11 +15,19 @@ final class MountKeys: Sendable {
         try keys.askNow()
     }
 
-    /// Opens a container.
-    func open(_ source: any ByteSource) throws -> SeekableVaultReader {
+    /// Opens a container. Its header file may be beside it.
+    func open(_ source: any ByteSource, at place: FilePlace) throws -> SeekableVaultReader {
         let attempt = Attempt(keys: keys)
         defer { attempt.stretching.end() }
-        return try SeekableVaultReader(source, with: Credentials(attempt, context: context))
+        let header = KnownHeader()
+        do {
+            return try SeekableVaultReader(source, with: header.credentials(attempt, context))
+        } catch let error as VaultError where error.code == .headerDetached {
+            // Not looked for before: most containers have none, and programs list thousands of them.
+            return try header.withHeaderFile(of: place) {
+                try SeekableVaultReader(source, with: header.credentials(attempt, context, $0))
+            }
+        }
     }
 
     /// The keys for one container.

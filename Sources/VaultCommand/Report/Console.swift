@@ -123,7 +123,7 @@ final class Console: Sendable {
         let text = (subject.isEmpty ? "" : subject + ": ") + (status == .warning ? "warning: " : "") + failure.reason
         var hint = failure.hint ?? failure.error.flatMap { Hint.of($0, verb) } ?? failure.health.flatMap(Hint.of)
         hint = hint ?? failure.storeError.flatMap(Hint.of)
-        hint = hint == .silent ? nil : hint?.fitting(verb).fitting(failure.subject)
+        hint = hint == .silent ? nil : hint?.fitting(verb).fitting(failure.subject, verb)
         if hint == .silent { hint = nil }
         guard json else { return Text(text: "vaultfile: " + text, hint: hint?.text) }
         var report = Report(.message, status)

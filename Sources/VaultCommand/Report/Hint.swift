@@ -37,10 +37,12 @@ struct Hint: Hashable, Sendable {
     }
 
     /// The advice as it fits what the message is about: standard input can be neither repaired nor recovered.
-    func fitting(_ subject: Failure.Subject) -> Hint {
+    ///
+    /// - Parameter verb: the verb that runs, which is not what it advises to use.
+    func fitting(_ subject: Failure.Subject, _ verb: VerbName?) -> Hint {
         if case .path(let name) = subject, name.suffix(10) == Array(".tar.vault".utf8)[...] {
             switch self {
-            case .recover: return .extractIntact
+            case .recover: return verb == .extract ? .recoverFolder : .extractIntact
             // extract goes by the manifest, which is at the end.
             case .recoverCut: return .recoverFolder
             case .truncated: return .truncatedFolder
@@ -161,7 +163,7 @@ struct Hint: Hashable, Sendable {
         Hint("if it should be whole, look for an error of what writes it; repair and recover need a file")
     private static let searchHeader =
         Hint("vaultfile recover looks for another header copy in the file, and saves the parts that are intact")
-    private static let noHeader = Hint(
+    static let noHeader = Hint(
         "without a header copy nothing can be saved; a backup of the container has one, even if only its beginning or "
             + "its end is left")
     static let repairEndOnly =
@@ -182,6 +184,7 @@ struct Hint: Hashable, Sendable {
     static let headerChooses = Hint("each leads to other contents; --header-at OFFSET chooses one")
     static let headerNames = Hint("--header-at OFFSET names the one to use")
     static let headerMultiples = Hint("header copies are found at multiples of their own size or of 4096 bytes")
+    static let tarOfOutput = Hint("tar -x -f OUTPUT takes the files out of what was recovered")
     static func alsoLost(_ count: UInt64) -> Hint { Hint("\(count) of them are lost too, and are zeros in the output") }
     static let hiddenSlots = Hint(
         "a hidden slot is not found by its public key, but by its identity, as in identity-file:PATH, or by its ID; "
@@ -207,7 +210,11 @@ struct Hint: Hashable, Sendable {
         let isPlain = name.utf8.allSatisfy { byte in
             UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 || "0123456789._/+@%,:-".utf8.contains(byte)
         }
-        return isPlain ? name : "'\(name)'"
+        guard !isPlain else { return name }
+        // An apostrophe ends the quotes: what follows it in a name that a stranger chose would become a command. What is
+        // escaped needs the other quotes.
+        guard name.contains(where: { "'\\".contains($0) }) else { return "'\(name)'" }
+        return "$'" + name.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "\\'") + "'"
     }
     static func begin(withFile name: String) -> Hint {
         Hint("vaultfile encrypt -p \(quoted(name)) encrypts it with a passphrase; \(listsCommands)")
@@ -231,7 +238,6 @@ struct Hint: Hashable, Sendable {
     static func nameKeyFile(_ name: String) -> Hint { Hint("-o \(quoted(name)) writes a key file") }
     static let extractInto = Hint("-C FOLDER names the folder to write into")
     static let commandFirst = Hint("the command comes first, as in vaultfile encrypt -p FILE")
-    static let unmount = Hint("fusermount3 -u VIEW unmounts")
     static let passphraseOptions = Hint("-p asks for it; --passphrase-file and --passphrase-fd read it")
     static let nullEndsNames = Hint("-0 is for names that end with a NUL")
     static let rotateNeeds = Hint("give --add K or --remove K, or make a keyring with vaultfile key generate")
@@ -255,14 +261,6 @@ struct Hint: Hashable, Sendable {
     private static let nameContainer = Hint("name the container, as in docs.tar.vault")
     private static let keyFileStays = Hint("a key file is never replaced: choose another name")
     static let makeFolder = Hint("make the folder first, with mkdir")
-    static let mountTakes = Hint(
-        "a mount shows a folder of containers, or the members of a container that encrypt made of a tar")
-    static let mountOrder = Hint("vaultfile mount SOURCE MOUNTPOINT shows SOURCE at the folder MOUNTPOINT")
-    static let mountElsewhere = Hint("name a folder outside of it")
-    static let unmountFirst = Hint("fusermount3 -u with its name unmounts it")
-    static let installFuse = Hint("Debian's packages fuse3 and libfuse3-3 have what a mount needs")
-    static let fuseDevice = Hint(
-        "a mount needs a folder that you can write, /dev/fuse, and fusermount3 from the package fuse3")
     static let outputName = Hint("give -o a name")
     static let outputFileOrTerminal = Hint("-o FILE writes to a file, -o - to the terminal anyway")
     static let outputTerminal = Hint("-o - writes to the terminal anyway")
@@ -273,23 +271,6 @@ struct Hint: Hashable, Sendable {
     static let forceInsteadOfUpdate = Hint("vaultfile encrypt -f, for this file alone, replaces it")
     static let keysOfUpdate =
         Hint("name every key and passphrase that is to open it; or vaultfile encrypt -f, for this file alone")
-
-    // MARK: Folders in containers
-
-    static let installArchiveLibrary = Hint(
-        "install libarchive: on Debian the package libarchive13, or libarchive13t64 in newer releases")
-    static let updateFiles = Hint("--recursive makes a container of each file in it, and --update goes with that")
-    static let packAgain = Hint("if that matters, encrypt it again while no program writes to it")
-    static let shortenPaths =
-        Hint("a tar program extracts all paths after decrypt; or shorten the paths, and encrypt it again")
-    static let listContainers = Hint("-d shows the containers themselves")
-    static let noPatterns = Hint("patterns are not used: name the folder, which stands for all that is in it")
-    static let decryptWhole = Hint("vaultfile decrypt writes its contents")
-    static let listMembers = Hint("vaultfile ls shows the paths of the members")
-    static let catLink = Hint("name the member that it leads to")
-    static let scanStream = Hint("--scan goes by the stream, and reads all of it")
-    static let devicesAreMade = Hint("--devices makes them")
-    static let allLinksAreMade = Hint("--all-links makes them")
 
     // MARK: Inputs
 

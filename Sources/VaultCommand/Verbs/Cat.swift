@@ -17,8 +17,9 @@ struct Cat: Verb {
             anyway.
 
             If the first INPUT is a container with an index of a tar stream, as encrypt makes it of a folder, the \
-            other INPUTs are paths of members, and only these are decrypted. A hard link stands for what it leads to; \
-            a symbolic link does not.
+            other INPUTs are paths of members, and only these are decrypted. Without an index, they are paths of members \
+            if none of them is a container on the disk; all headers of the tar stream are read then. A hard link stands \
+            for what it leads to; a symbolic link does not.
 
             Pipes and devices get authenticated bytes before the end of the container is checked, and a container that \
             was cut short looks right until its end: TRUST SUCH OUTPUT ONLY AFTER STATUS 0.

@@ -34,8 +34,9 @@ struct Encrypt: Verb {
             without reading the others. After decrypt, any tar reads it. Paths begin with the folder's own name. \
             Sockets are left out. A file that cannot be read, or is removed meanwhile, is reported, and the status \
             is 66; one that changes while it is read gives 75. The container is complete in both cases, but for these \
-            files. --index makes the index for a tar stream that comes through a pipe. If it is no tar stream, there \
-            is a warning and no index.
+            files. --remove-source does not go with a FOLDER. --index makes the index for a tar stream that comes \
+            through a pipe. If it is no tar stream, there is a warning and no index. There is a warning too if members \
+            have absolute paths, as tar -P makes them: extract refuses them.
 
             With --recursive each file gets its own container, and containers, links, devices and empty \
             folders are passed over. A file counts as encrypted before, \
@@ -316,7 +317,20 @@ struct Encrypt: Verb {
         _ input: Input, _ manifest: Manifest, withIndex: Bool, _ console: Console
     ) -> Conversion.Result {
         if withIndex, manifest.tarIndex == nil {
-            console.warn(input.subject, "is no tar stream that has its end, so the container has no index")
+            // What came through a pipe cannot be looked at again.
+            let mayBeCompressed = !input.canSeek || KnownFormats.name(of: input.prefix()) != nil
+            console.warn(
+                input.subject, "is no tar stream that has its end, so the container has no index",
+                hint: mayBeCompressed ? .decompressFirst : nil)
+        }
+        let pathless = input.stat.type == .directory ? 0 : manifest.tarIndex?.pathlessCount ?? 0
+        if pathless > 0 {
+            let have = pathless == 1 ? "has a path" : "have paths"
+            console.warn(
+                input.subject,
+                "\(pathless.counted("member")) of the tar stream \(have) that extract, cat and mount refuse: absolute, "
+                    + "with a component .., or too long",
+                hint: .tarTakesOut("CONTAINER"))
         }
         return result(input, manifest)
     }

@@ -18,8 +18,8 @@ struct Extract: Verb {
             The maker of the container may be a stranger. So nothing is written outside of the folder: a member whose \
             path is absolute or has a component .. is refused, no link is followed on the way to a member, and a \
             symbolic link that leads out of the folder is refused unless --all-links is given. Devices are made only \
-            with --devices. A file that is there stays unless -f is given; a folder that is there keeps its mode. \
-            Modes lose what the process's mask takes away and the set-user-ID and set-group-ID bits, and of the \
+            with --devices. A file that is there stays unless -f is given. A folder that is there keeps its mode and its \
+            time, unless -f and --preserve are given. Modes lose what the process's mask takes away and the set-user-ID and set-group-ID bits, and of the \
             extended attributes only those of users are restored, unless --preserve is given, which restores the \
             whole modes, access control lists, all extended attributes, and as root the owners.
 
@@ -103,7 +103,7 @@ struct Extract: Verb {
         try keys.check()
         let operands = operandLists.flatMap(\.paths)
         guard let operand = operands.first else { throw Failure.usage("INPUT", "is missing", hint: .nameFile) }
-        let paths = try TarContainer.paths(operands.dropFirst())
+        let paths = try TarContainer.paths(operands.dropFirst(), in: operand.subject)
         try keys.refuseSharedStandardInput(inputs: [operand])
         console.work(on: operand.subject)
         _ = try operand.statAsInput()
@@ -154,8 +154,11 @@ struct Extract: Verb {
             // What is there is whole, and the user learns how much that is.
             fail(full.failure, &tally, console)
         } catch let error as NotTar where tally.isEmpty {
-            throw Failure(
-                .usage, container.subject, "its contents are not a tar stream: \(error.reason)", hint: .decryptWhole)
+            throw container.failure(error)
+        } catch let error as NotTar {
+            let reason = "its tar stream breaks off, and members may be missing: \(error.reason)"
+            console.say(Failure(.damaged, container.subject, reason))
+            tally.status = .damaged
         } catch {
             // How many members are behind it is not known.
             let failure = Failure(error, about: container.subject)
@@ -183,9 +186,9 @@ struct Extract: Verb {
             console.note(subject, "extracted")
         } catch let refusal as Refusal {
             if case .system(let error) = refusal, Self.isFull(error) {
-                throw FullDisk(failure: Failure(refusal, about: subject))
+                throw FullDisk(failure: Failure(refusal, of: member, about: subject, in: container))
             }
-            fail(Failure(refusal, about: subject), &tally, console)
+            fail(Failure(refusal, of: member, about: subject, in: container), &tally, console)
         } catch let error as ArchiveError {
             // What the headers or the map of the member say, or what the system refused.
             var failure = Failure(error, about: subject)
@@ -222,7 +225,10 @@ struct Extract: Verb {
         if tally.lost > 0 { outcomes[OutcomeName.lost.rawValue] = tally.lost }
         report.outcomes = outcomes
         report.bytes = tally.bytes
-        if tally.status != .done {
+        if tally.status == .done {
+            let place = directory.map { " -> \($0.escaped)" } ?? ""
+            console.tell("\(container.subject.escaped): \(tally.extracted.counted("member")) extracted\(place)")
+        } else if !tally.isEmpty {
             console.announce(
                 container.subject,
                 "\(tally.extracted) extracted, \(tally.failed) not extracted, \(tally.lost) known to be lost")
@@ -234,12 +240,15 @@ struct Extract: Verb {
 
 extension Failure {
     /// The failure for a member that is not extracted.
-    fileprivate init(_ refusal: Refusal, about subject: Subject) {
+    fileprivate init(
+        _ refusal: Refusal, of member: TarEntry, about subject: Subject, in container: TarContainer
+    ) {
         switch refusal {
         case .illegalPath:
             self.init(
                 .cannotCreate, subject,
-                "is no path that can be extracted: it is absolute, or has an empty component, . or ..")
+                "is no path that can be extracted: it is absolute, or has an empty component, . or ..",
+                hint: .tarTakesOut(container.subject.escaped))
         case .reservedName:
             self.init(.cannotCreate, subject, "has a name that extract uses for its own work")
         case .linkTargetIllegal(let target):
@@ -247,8 +256,15 @@ extension Failure {
                 .cannotCreate, subject,
                 "is a hard link to \(target.isEmpty ? "nothing" : Escaping.line(target)), which is no path of a member")
         case .exists: self.init(.cannotCreate, subject, "exists", hint: .forceReplaces)
-        case .otherKind: self.init(.cannotCreate, subject, "exists, and one of the two is a folder")
-        case .behindLink: self.init(.cannotCreate, subject, "a part of its path is a link, or is no folder")
+        case .otherKind:
+            let what =
+                member.kind == .folder
+                ? "is a folder in the container, and something else here"
+                : "is a folder here, and something else in the container"
+            self.init(.cannotCreate, subject, what, hint: .removeInTheWay)
+        case .behindLink:
+            self.init(
+                .cannotCreate, subject, "a part of its path is here a link, or no folder", hint: .extractElsewhere)
         case .linkLeadsOut(let target):
             guard !target.isEmpty else {
                 self.init(.cannotCreate, subject, "is a link to nothing")

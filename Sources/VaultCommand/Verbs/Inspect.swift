@@ -104,7 +104,7 @@ struct Inspect: Verb {
         let headerFile = try known.shown()
         var report = Report(.ok, about: input.subject)
         var lines = ["\(input.subject.escaped):"]
-        var failure = seen.problem.map { Failure($0, about: input.subject) }
+        var failure = seen.problem.map { input.failure(ofRest: $0) ?? Failure($0, about: input.subject) }
         var opened: Set<SlotDescription>?
         if let opening, failure == nil {
             do {

@@ -14,12 +14,13 @@ struct Ls: Verb {
 
             If the first INPUT is named F.tar.vault, or a key is named, and it is a container with an index of a tar \
             stream, what is in it is listed instead, and the other INPUTs are paths in it: each member with such a \
-            path, and all below it. This needs a key, and is authenticated. -l shows kind, mode, owner, size and time. \
-            -d shows the container itself.
+            path, and all below it. So it is if none of the other INPUTs is a container on the disk, or a folder with \
+            containers in it, whatever the name of the first: without an index, all headers of the tar stream are read. This needs a \
+            key, and is authenticated. -l shows kind, mode, owner, size and time. -d shows the container itself.
 
             With an index of all members, ls without -l, --json and --scan takes their paths from the index, and says \
             so: it reads no other part of the container. The index is the word of the container's maker. --scan goes \
-            by the tar stream itself, and warns if the index differs.
+            by the tar stream itself, and warns if the index differs. It also lists a tar without an index.
 
             The size of a container is that of the contents; of compressed contents, what they take in the container. A key is \
             shown by its name in the keyring, or by the first digits of its ID. The names are inside the keyring. For \
@@ -83,7 +84,7 @@ struct Ls: Verb {
         {
             return status
         }
-        if scan { throw Failure.usage("--scan", "is for a container with an index of a tar stream") }
+        if scan { throw Failure.usage("--scan", "is for a container of a tar stream, which comes first") }
         let identities = try keyring.secrets(keys.identityArguments, for: .opening).identities
         try keyring.openForNames()
         let fleet = try Fleet(
@@ -101,7 +102,7 @@ struct Ls: Verb {
                 let slot = { SlotReport($0, name: keyring.name(of: $0, in: seen.headers), identity: owners[$0]) }
                 report.container = ContainerReport(seen, slot: slot)
                 report.slots = seen.slots.map(slot)
-                let failure = seen.problem.map { Failure($0, about: input.subject) }
+                let failure = seen.problem.map { input.failure(ofRest: $0) ?? Failure($0, about: input.subject) }
                 if let failure {
                     console.say(failure)
                     report.fail(failure)

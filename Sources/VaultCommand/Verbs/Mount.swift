@@ -27,7 +27,8 @@ struct Mount: Verb {
             parts can be read. A program that has a file open goes on reading it, even if its container is rotated, \
             replaced or removed.
 
-            In a tar, links are links; a hard link is shown as a symbolic one. Sparse files and devices are there, and \
+            A container in a folder whose slots are in a header file opens if that file is beside it, under the name \
+            that detach gives it. In a tar, links are links; a hard link is shown as a symbolic one. Sparse files and devices are there, and \
             cannot be opened. Names come from the index if it has all of them: \
             encrypt FOLDER makes one, and so does encrypt --index TARFILE. Otherwise all headers of the tar are read \
             first.
@@ -69,10 +70,17 @@ struct Mount: Verb {
         let context = try context.context()
         let subject = source.subject
         let point = try folderToCover()
-        var isEmpty = true
-        // One that this user may not list may still be mounted on.
-        try? point.forEachName { _, _ in isEmpty = false }
-        if !isEmpty { console.warn(mountPoint.subject, "is not empty: the mount hides what is in it") }
+        let place = Platform.resolved(mountPoint.path) ?? mountPoint.path
+        if MountTable.hasOwnMount(at: place) {
+            console.warn(
+                mountPoint.subject,
+                "is a mount of vaultfile already: the new one hides it, and each has to be unmounted")
+        } else {
+            var isEmpty = true
+            // One that this user may not list may still be mounted on.
+            try? point.forEachName { _, _ in isEmpty = false }
+            if !isEmpty { console.warn(mountPoint.subject, "is not empty: the mount hides what is in it") }
+        }
         let run = try RunKeys(keys, KeyringSession(keys.unlocking, console))
         let view: any View
         let stat = try subject.attempt(system: .noInput) { try source.path.stat() }
@@ -82,7 +90,7 @@ struct Mount: Verb {
             view = try members(Opening(keys: run, context: context, threads: 1, console: console), console)
         }
         let mount = try Self.attempt(mountPoint.subject) { () throws(MountError) in
-            try VaultMount.Mount(view, at: Platform.resolved(mountPoint.path) ?? mountPoint.path)
+            try VaultMount.Mount(view, at: place)
         }
         Signals.undo.withLock { $0.stop = { mount.stop() } }
         defer { Signals.undo.withLock { $0.stop = nil } }
@@ -91,8 +99,11 @@ struct Mount: Verb {
         return try console.give(Report(.ok, about: subject), about: subject, done: "was mounted")
     }
 
-    /// How many containers are tried before the mount begins, if none of them opens.
+    /// How many containers that no key opens are tried before the mount begins.
     private static let mostTried = 3
+
+    /// How many steps a look for containers takes.
+    private static let mostSteps = 1000
 
     /// How many requests are answered at once. A thread may wait for a disk.
     private static var threads: Int { min(16, 2 + 2 * Vault.processorCount) }
@@ -103,9 +114,13 @@ struct Mount: Verb {
                 return try OpenFolder(at: mountPoint.path)
             } catch Errno.socketNotConnected {
                 throw Failure(
-                    .cannotCreate, mountPoint.subject, "is a mount whose process was killed", hint: .unmountFirst)
+                    .cannotCreate, mountPoint.subject, "is a mount whose process was killed",
+                    hint: .unmount(mountPoint.escaped))
             } catch Errno.notDirectory {
-                throw Failure(.cannotCreate, mountPoint.subject, "is not a folder", hint: .mountOrder)
+                let isSwapped = mountPoint.isInput(takingFolders: false) && (try? OpenFolder(at: source.path)) != nil
+                throw Failure(
+                    .cannotCreate, mountPoint.subject, "is not a folder",
+                    hint: isSwapped ? .mountOrder(mountPoint.escaped, source.escaped) : .help(["mount"]))
             }
         }
     }
@@ -118,17 +133,46 @@ struct Mount: Verb {
             throw Failure(.usage, mountPoint.subject, "is in the folder that is mounted", hint: .mountElsewhere)
         }
         return try source.subject.attempt(system: .noInput) {
-            let view = try FolderView(try .openForReading(source.path, .folder)) { try keys.open($0) }
-            // Otherwise programs would get EACCES for every file, and nobody would know why.
-            switch view.trial(atMost: Self.mostTried) {
-            case .opens: break
-            case .refused(let count):
-                let first = count == 1 ? "first container" : "first \(count) containers"
-                console.warn(source.subject, "these keys do not open its \(first)")
-            case .none: console.warn(source.subject, "no container NAME.vault is in it")
-            }
+            let view = try FolderView(try .openForReading(source.path, .folder)) { try keys.open($0, at: $1) }
+            warn(of: view.trial(atMost: Self.mostTried), console)
             return view
         }
+    }
+
+    /// Warns if containers do not open. Otherwise programs would get EACCES or EIO for files, and nobody would know why.
+    private func warn(of trial: FolderView.Trial, _ console: Console) {
+        let (refused, damaged) = (UInt64(trial.refused), UInt64(trial.damaged))
+        guard !trial.isEmpty else {
+            let isOrder = Self.hasContainers(mountPoint) ? Hint.mountOrder(mountPoint.escaped, source.escaped) : nil
+            console.warn(source.subject, "no container NAME.vault is in it", hint: isOrder)
+            return
+        }
+        if damaged > 0 {
+            let tried = damaged + refused + (trial.opens ? 1 : 0)
+            let which = tried == 1 ? "its container" : "\(damaged) of the first \(tried) containers"
+            console.warn(
+                source.subject, "\(which) \(damaged == 1 ? "is" : "are") damaged, or cannot be read",
+                hint: .verifyNames(source.escaped))
+        }
+        guard !trial.opens, refused > 0 else { return }
+        let only = trial.isCut ? "first " : ""
+        let count = refused == 1 ? "\(only)container" : "\(only)\(refused) containers"
+        console.warn(
+            source.subject, "these keys do not open its \(count)" + (damaged > 0 ? " that are not damaged" : ""))
+    }
+
+    /// Whether a folder has containers in it, or in folders below it, as far as a short look shows.
+    private static func hasContainers(_ folder: PathArgument) -> Bool {
+        guard var walk = try? FolderWalk(folder) else { return false }
+        for _ in 0..<mostSteps {
+            switch walk.next() {
+            case .file(let path, _):
+                if PathArgument.isNamedAsContainer(path.lastComponent) { return true }
+            case nil: return false
+            default: continue
+            }
+        }
+        return false
     }
 
     /// The view of the tar in a container.
@@ -150,6 +194,12 @@ struct Mount: Verb {
                 if let gap = view.firstGap {
                     let more = view.gapCount > 1 ? "; and so are \(view.gapCount - 1) other parts" : ""
                     console.warn(subject, TarContainer.failure(gap, about: subject).reason + more)
+                }
+                if view.pathless > 0 {
+                    let are = view.pathless == 1 ? "is left out: its path is" : "are left out: their paths are"
+                    console.warn(
+                        subject, "\(view.pathless.counted("member")) \(are) absolute, or cannot be extracted",
+                        hint: .tarTakesOut(subject.escaped))
                 }
                 if view.leftOut > 0 {
                     console.warn(

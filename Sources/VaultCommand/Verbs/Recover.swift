@@ -175,24 +175,28 @@ struct Recover: Verb {
             permissions: metadata?.permissions.map { FilePermissions(rawValue: CInterop.Mode($0)) }
                 ?? .privateToOwner,
             modified: metadata?.modified, length: recovered.length,
-            shortfall: Self.shortfall(recovered, first, input.subject), recovery: RecoveryReport(recovered))
+            shortfall: Self.shortfall(recovered, first, input.operand), recovery: RecoveryReport(recovered))
     }
 
     /// Reports in one message at the end what the output lacks.
     private static func shortfall(
-        _ recovered: Recovered, _ first: Failure?, _ subject: Failure.Subject
+        _ recovered: Recovered, _ first: Failure?, _ input: PathArgument
     ) -> Failure? {
+        let subject = input.subject
         let (length, lost) = (recovered.length, recovered.lostLength)
+        let isTar = recovered.manifest?.hasTarIndexMember ?? input.isNamedAsFolder
         var failure: Failure
         if recovered.manifest == nil {
             failure = Failure(
                 .damaged, subject,
                 "its end is lost: after the \(length) bytes that were recovered there may have been more; the length "
                     + "is not authenticated",
-                hint: lost > 0 ? .alsoLost(lost) : nil)
+                hint: lost > 0 ? .alsoLost(lost) : isTar ? .tarOfOutput : nil)
             failure.error = first?.error ?? .truncated
         } else if let first {
-            failure = Failure(.damaged, subject, "\(lost) of \(length) bytes are lost, and are zeros in the output")
+            failure = Failure(
+                .damaged, subject, "\(lost) of \(length) bytes are lost, and are zeros in the output",
+                hint: isTar ? .tarOfOutput : nil)
             failure.error = first.error
             failure.offset = first.offset
         } else {

@@ -17,6 +17,8 @@ struct FolderPacking: Sendable {
         var members: UInt64 = 0
         /// How many members are missing or cut short.
         var missing: UInt64 = 0
+        /// How many of them the system did not let this user read, or could not.
+        var unreadable: UInt64 = 0
         /// How many changed while they were read.
         var changed: UInt64 = 0
         /// How many have paths that no index and no extraction takes.
@@ -29,10 +31,11 @@ struct FolderPacking: Sendable {
             var parts = missing > 0 ? ["\(missing.counted("member")) missing or incomplete"] : []
             if changed > 0 { parts.append("\(changed.counted("member")) changed while packed") }
             if tooLong > 0 { parts.append("\(tooLong.counted("path")) too long to extract") }
+            let wasWritten = changed > 0 || missing > unreadable
             return Failure(
                 missing > 0 || tooLong > 0 ? .noInput : .inUse, subject,
-                "the container is complete but for \(parts.joined(separator: ", "))",
-                hint: missing == 0 && changed == 0 ? .shortenPaths : .packAgain)
+                "the container was made, with \(parts.joined(separator: ", ")); everything else is in it",
+                hint: wasWritten ? .packAgain : unreadable > 0 ? .packReadable : .shortenPaths)
         }
     }
 
@@ -97,6 +100,7 @@ struct FolderPacking: Sendable {
             case .failed(let failure):
                 console.say(failure)
                 tally.missing += 1
+                tally.unreadable += 1
             case .passedOver: continue
             }
         }
@@ -127,6 +131,7 @@ struct FolderPacking: Sendable {
         case .cut(let error):
             tally.members += 1
             tally.missing += 1
+            tally.unreadable += 1
             console.say(
                 Failure(.noInput, path.subject, "\(error.words): zeros take the place of what cannot be read"))
         case .vanished:
@@ -137,6 +142,7 @@ struct FolderPacking: Sendable {
             console.say(Failure(.noInput, path.subject, "became another kind of file before it was read"))
         case .unreadable(let error):
             tally.missing += 1
+            tally.unreadable += 1
             console.say(Failure(.noInput, path.subject, error.words))
         case .unsuitable(let what):
             console.warn(path.subject, "\(what), and is left out")

@@ -108,7 +108,8 @@ struct InPlace: Sendable {
         }
         let missing = known.code == .inputFailed ? ExitStatus.noInput : .inputOutput
         let isReadOnly = known.systemError == .readOnlyFileSystem
-        return Failure(known, about: item.subject, system: isReadOnly ? .cannotCreate : missing)
+        let failure = Failure(known, about: item.subject, system: isReadOnly ? .cannotCreate : missing)
+        return (try? item.withInput { $0.failure(ofRest: known) }) ?? failure
     }
 
     /// Reports what was done; for a dry run, what would be done, in the same words.

@@ -11,19 +11,25 @@ struct MemberList {
     let keyring: KeyringSession
     let console: Console
 
-    private static let tarSuffix = OutputRules.tarSuffix + OutputRules.suffix
-
     /// Lists the members of the first operand at the paths that follow it.
     ///
-    /// - Returns: Nil if the first operand is no container with an index, or if no key opens it and none was named.
+    /// What follows can only mean members if nothing of it is a container on the disk, or a folder with containers. Then an error about
+    /// the first operand ends the run, as for cat and extract.
+    ///
+    /// - Returns: Nil if containers are to be listed: the first operand is none, has no index, or does not open, and
+    ///   nothing says that its members are meant.
     func list(_ operands: [PathArgument]) throws -> ExitStatus? {
-        guard let first = operands.first, !first.isDash,
-            !keys.isEmpty || first.lastComponent.suffix(Self.tarSuffix.count) == Self.tarSuffix[...],
-            let stat = try? first.path.stat(), stat.type == .regular
+        guard let first = operands.first, !first.isDash, let stat = try? first.path.stat(), stat.type == .regular
         else { return nil }
+        let rest = operands.dropFirst()
+        let areMembers = !rest.isEmpty && !rest.contains { $0.isInput(takingFolders: true) }
+        // Without a name that says so, a container that does not open is listed as what it is, which needs no key.
+        let isMeant = byStream || first.isNamedAsFolder || !keys.isEmpty
+        guard isMeant || areMembers else { return nil }
         let input = try Input(first)
         defer { input.close() }
         guard try input.beginsWithMagic || input.endsWithMagic else { return nil }
+        let others = rest.isEmpty ? "" : "; what follows it is listed as containers and folders"
         let reader: SeekableVaultReader
         let opening = try RunKeys(keys, keyring)
         do {
@@ -31,17 +37,30 @@ struct MemberList {
         } catch {
             let failure = Failure(error, about: first.subject)
             // A person who typed a passphrase wants the list.
-            guard keys.isEmpty, opening.knownPassphrases.isEmpty, [.noKey, .noKeyFits].contains(failure.status)
+            guard keys.isEmpty, opening.knownPassphrases.isEmpty, !byStream, !areMembers || !isMeant,
+                [.noKey, .noKeyFits].contains(failure.status)
             else { throw failure }
-            console.warn(first.subject, "what is in it cannot be listed: \(failure.reason)", hint: failure.hint)
+            console.warn(
+                first.subject, "what is in it cannot be listed: \(failure.reason)\(others)", hint: failure.hint)
             return nil
         }
-        guard reader.opened.manifest.hasTarIndexMember else { return nil }
+        guard reader.opened.manifest.hasTarIndexMember || areMembers || byStream else {
+            if first.isNamedAsFolder {
+                console.warn(first.subject, "it has no index of its members\(others)", hint: .scanLists)
+            }
+            return nil
+        }
         console.work(on: first.subject)
         if let trouble = reader.opened.trouble {
             console.warn(first.subject, trouble, hint: Hint.of(reader.opened.health))
         }
-        return try list(try TarContainer.paths(operands.dropFirst()), of: TarContainer(reader, of: input, on: console))
+        let paths = try TarContainer.paths(rest, in: first.subject)
+        let container = TarContainer(reader, of: input, on: console)
+        do {
+            return try list(paths, of: container)
+        } catch let error as NotTar {
+            throw container.failure(error, lookingFor: isMeant ? nil : paths.first)
+        }
     }
 
     private func list(_ paths: [TarPath], of container: TarContainer) throws -> ExitStatus {
@@ -78,6 +97,14 @@ struct MemberList {
             return true
         }
         visit.missing = paths.filter(missing.contains)
-        return .ofAll([console.endList(), container.status(of: visit)])
+        let status = console.endList()
+        let others = index.pathlessCount
+        if others > 0 {
+            let are = others == 1 ? "is not in the list: its path is" : "are not in the list: their paths are"
+            console.warn(
+                container.subject, "\(others.counted("member")) \(are) absolute, or cannot be extracted",
+                hint: .scanLists)
+        }
+        return .ofAll([status, container.status(of: visit)])
     }
 }

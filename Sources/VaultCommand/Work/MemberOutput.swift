@@ -13,30 +13,32 @@ struct MemberOutput {
 
     /// Writes the members at these paths.
     ///
-    /// - Returns: Nil if the container has no index of a tar stream, or cannot be opened while the operands are files:
-    ///   then these are containers.
+    /// If the container has no index, or does not open, the operands are taken for containers only if one of them is an
+    /// input of its own. Otherwise the contents of the whole container would come out where a member was meant.
+    ///
+    /// - Returns: Nil if the operands are containers.
     func write(
         _ operands: ArraySlice<PathArgument>, of first: PathArgument, _ rules: OutputRules
     ) throws -> ExitStatus? {
         _ = try rules.destination(for: InputItem(operand: first), try first.statAsInput())
         let input = try Input(first)
         defer { input.close() }
+        let areMembers = !operands.contains { $0.isInput(takingFolders: false) }
         let reader: SeekableVaultReader
         do {
             reader = try opening.seekableToWrite(input)
         } catch {
-            // If none of what follows is a file, it can only be paths in it: to look for files would hide the error.
-            guard operands.contains(where: { (try? $0.path.stat()) != nil }) else { throw error }
+            // To look for files would hide the error.
+            guard !areMembers else { throw error }
             return nil
         }
-        let manifest = reader.opened.manifest
-        guard manifest.hasTarIndexMember else { return nil }
+        guard areMembers || reader.opened.manifest.hasTarIndexMember else { return nil }
         console.work(on: first.subject)
         console.standardOutputHoldsData = true
         _ = opening.result(reader.opened, input)
         let container = TarContainer(reader, of: input, on: console)
         var status = ExitStatus.done
-        for path in try TarContainer.paths(operands) {
+        for path in try TarContainer.paths(operands, in: first.subject) {
             let subject = Failure.Subject.path(path.bytes)
             do {
                 let length = try write(try file(at: path, in: container), of: container, input)
@@ -44,6 +46,8 @@ struct MemberOutput {
                 report.length = length
                 report.name(output: PathArgument.dash.bytes)
                 status = status.followed(by: try console.give(report, about: subject, done: "was written"))
+            } catch let error as NotTar {
+                throw container.failure(error, lookingFor: path)
             } catch {
                 status = status.followed(by: console.report(error, about: subject))
             }
@@ -64,12 +68,13 @@ struct MemberOutput {
     private func write(_ entry: TarEntry, of container: TarContainer, _ input: Input) throws -> UInt64 {
         let reader = container.reader
         let subject = Failure.Subject.path(entry.path?.bytes ?? entry.name)
+        let elsewhere = Hint.forceShowsMember(subject.escaped, of: container.subject.escaped)
         let range = part.range(of: entry.fileLength) ?? 0..<entry.fileLength
         guard range.upperBound <= entry.fileLength else {
             throw Failure(code: .rangeInvalid, subject, "has only \(entry.fileLength.counted("byte"))")
         }
         if entry.isSparse {
-            if isShown { throw TextCheck.refusal(subject) }
+            if isShown { throw TextCheck.refusal(subject, hint: elsewhere) }
             try MemberContent.read(range, of: entry) {
                 try container.window.bytes(at: $0, count: $1)
             } _: { bytes in
@@ -81,7 +86,10 @@ struct MemberOutput {
             guard place.upperBound <= reader.length else {
                 throw Failure(.damaged, subject, "is longer than the rest of the tar stream")
             }
-            if isShown { try TextCheck.refuse(unlessText: place, isPart: part.option != nil, of: reader, subject) }
+            if isShown {
+                try TextCheck.refuse(
+                    unlessText: place, isPart: part.option != nil, of: reader, subject, hint: elsewhere)
+            }
             try opening.write(place, of: reader, from: input, to: .standardOutput)
         }
         return UInt64(range.count)

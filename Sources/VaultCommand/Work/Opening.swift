@@ -152,7 +152,7 @@ struct Opening: Sendable {
             } catch let error as VaultError where error.code == .wrongKey {
                 throw error
             } catch {
-                if let failure = Failure(error, becauseOfKind: input) { throw failure }
+                if let failure = Failure(error, becauseOfKind: input) ?? input.failure(ofRest: error) { throw failure }
                 throw explained(error, keys, subject, prefix: prefix)
             }
         }
@@ -171,6 +171,21 @@ struct Opening: Sendable {
 }
 
 extension Input {
+    /// Fewer bytes than the header copies have that encrypt makes by itself.
+    private static let usualHeader: UInt64 = 4096
+
+    /// The failure for an error about a container of which only a few bytes are left, so that no command can save
+    /// anything: the usual hint would send the user from one to the next. Nil if more is left.
+    func failure(ofRest error: any Error) -> Failure? {
+        guard !operand.isDash, canSeek, let size, size < Self.usualHeader, let known = error as? VaultError,
+            [.truncated, .footerDamaged, .headerDamaged].contains(known.code),
+            let seen = try? Inspection(FileSource(descriptor)), seen.front.summary == nil, seen.tail.summary == nil
+        else { return nil }
+        var failure = Failure(known, about: subject)
+        failure.hint = .noHeader
+        return failure
+    }
+
     /// What the container shows without a key.
     func inspected(_ source: FileSource) throws -> Inspection {
         guard canSeek else {

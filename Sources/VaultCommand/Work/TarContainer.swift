@@ -32,13 +32,22 @@ struct TarContainer: Sendable {
 
     /// The paths of members that the user named, each once. `a//b` and `a/./b` mean `a/b`, as for the system.
     ///
+    /// - Parameter container: the one that they are in, for messages.
     /// - Throws: `Failure` for one that no member can have.
-    static func paths(_ operands: some Collection<PathArgument>) throws(Failure) -> [TarPath] {
+    static func paths(
+        _ operands: some Collection<PathArgument>, in container: Failure.Subject
+    ) throws(Failure) -> [TarPath] {
         var (paths, known): ([TarPath], Set<TarPath>) = ([], [])
         for operand in operands {
             let parts = operand.bytes.split(separator: UInt8(ascii: "/")).filter { $0 != [UInt8(ascii: ".")] }
             let root = operand.bytes.first == UInt8(ascii: "/") ? [UInt8(ascii: "/")] : []
             guard let path = TarPath(root + parts.joined(separator: [UInt8(ascii: "/")])) else {
+                guard root.isEmpty else {
+                    throw Failure(
+                        .usage, .path(operand.bytes),
+                        "is absolute, and no member that can be taken out has such a path",
+                        hint: .tarTakesOut(container.escaped))
+                }
                 throw Failure(.usage, .path(operand.bytes), "is no path of a member", hint: .listMembers)
             }
             if known.insert(path).inserted { paths.append(path) }
@@ -167,6 +176,20 @@ struct TarContainer: Sendable {
         return visit.missing.isEmpty ? .done : .noInput
     }
 
+    /// The failure if the contents are no tar stream.
+    ///
+    /// - Parameter path: the member that was looked for; nil for all of them.
+    func failure(_ error: NotTar, lookingFor path: TarPath? = nil) -> Failure {
+        guard let path else {
+            return Failure(
+                .usage, subject, "its contents are not a tar stream: \(error.reason)", hint: .decryptWhole)
+        }
+        return Failure(
+            .noInput, .path(path.bytes),
+            "is no container, and no member of \(subject.escaped), whose contents are not a tar stream: \(error.reason)"
+        )
+    }
+
     /// The last member with a path.
     ///
     /// - Throws: `Failure` if there is none; what reading throws, also if it may be in a gap.
@@ -186,6 +209,7 @@ struct TarContainer: Sendable {
             failure.hint = .noPatterns
             return failure
         }
+        if path.bytes.contains(UInt8(ascii: "\\")) { failure.hint = .escapedPath }
         let end = Array("/".utf8) + path.bytes
         // An index that is wrong suggests nothing.
         index?.forEach { entry in

@@ -5,23 +5,26 @@ extension TextCheck {
 
     /// Refuses contents that are not text. Nothing has been shown yet.
     ///
-    /// - Parameter isPart: Whether the range is a part of a text.
+    /// - Parameters:
+    ///   - isPart: Whether the range is a part of a text.
+    ///   - hint: What to do otherwise.
     static func refuse(
-        unlessText range: Range<UInt64>, isPart: Bool, of reader: SeekableVaultReader, _ subject: Failure.Subject
+        unlessText range: Range<UInt64>, isPart: Bool, of reader: SeekableVaultReader, _ subject: Failure.Subject,
+        hint: Hint = .forceShows
     ) throws {
         let range = range.clamped(to: 0..<reader.length)
         var check = TextCheck(isPart: isPart)
         var place = range.lowerBound
         while place < range.upperBound {
             let end = min(range.upperBound, place + pieceLength)
-            guard check.take(try reader.bytes(place..<end)) else { throw refusal(subject) }
+            guard check.take(try reader.bytes(place..<end)) else { throw refusal(subject, hint: hint) }
             place = end
         }
-        if !check.isComplete { throw refusal(subject) }
+        if !check.isComplete { throw refusal(subject, hint: hint) }
     }
 
     /// The failure for what is not text.
-    static func refusal(_ subject: Failure.Subject) -> Failure {
-        Failure(.usage, subject, "is not text, and standard output is a terminal", hint: .forceShows)
+    static func refusal(_ subject: Failure.Subject, hint: Hint) -> Failure {
+        Failure(.usage, subject, "is not text, and standard output is a terminal", hint: hint)
     }
 }

@@ -87,11 +87,25 @@ struct Transfer: Sendable {
     /// so who know `cp`.
     private func refuseOutputAsInput(_ operands: [PathArgument]) throws(Failure) {
         // A program that reads JSON gets a result for each operand.
-        guard !console.json, options.output == nil, operands.count == 2, operands.allSatisfy({ !$0.isDash }),
+        guard !console.json else { return }
+        if verb == .decrypt { try refuseMembers(operands) }
+        guard options.output == nil, operands.count == 2, operands.allSatisfy({ !$0.isDash }),
             KeyringPlace.exists(operands[0]), !KeyringPlace.exists(operands[1])
         else { return }
         throw Failure(
             .noInput, operands[1].subject, Errno.noSuchFileOrDirectory.words, hint: .nameOutput(operands[1].escaped))
+    }
+
+    /// Refuses the container of a folder with paths behind it that are no inputs: its whole contents would come out where
+    /// members were meant.
+    private func refuseMembers(_ operands: [PathArgument]) throws(Failure) {
+        let rest = operands.dropFirst()
+        guard let first = operands.first, let path = rest.first, !first.isDash, first.isNamedAsFolder,
+            KeyringPlace.exists(first), !rest.contains(where: { $0.isInput(takingFolders: many.isFleet) })
+        else { return }
+        throw Failure(
+            .noInput, path.subject, "is no container, and decrypt takes only whole containers",
+            hint: .extractMember(path.escaped, of: first.escaped))
     }
 
     /// Refuses inputs that would become the same output, and says if the folder of the outputs is left out.

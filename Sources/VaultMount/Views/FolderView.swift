@@ -1,7 +1,7 @@
 import CPlatform
 import Synchronization
 public import SystemPackage
-import VaultFile
+public import VaultFile
 import VaultFormat
 import VaultSystem
 
@@ -31,15 +31,18 @@ public final class FolderView: View {
 
     private let state: Mutex<State>
     private let root: OpenFolder
-    private let opener: ContainerOpener
+    private let opener: PlacedOpener
     private let cache = PlaintextCache()
+
+    /// Opens a container as a `ContainerOpener` does. The place is where its header file may be looked for.
+    public typealias PlacedOpener = @Sendable (FileSource, FilePlace) throws -> SeekableVaultReader
 
     /// A view of a folder.
     ///
     /// - Parameters:
     ///   - folder: an open folder, which the view closes in the end, also if this throws.
     ///   - opener: opens the containers.
-    public init(_ folder: FileDescriptor, opener: @escaping ContainerOpener) throws {
+    public init(_ folder: FileDescriptor, opener: @escaping PlacedOpener) throws {
         root = try OpenFolder(folder)
         self.opener = opener
         var state = State()
@@ -83,50 +86,66 @@ public final class FolderView: View {
     }
 
     /// What a few containers say about the keys.
-    public enum Trial: Equatable, Sendable {
-        /// One opens, or something else than a key was the matter.
-        case opens
-        /// No key opens any of the first ones: so many were tried.
-        case refused(Int)
-        /// There is no container.
-        case none
+    public struct Trial: Equatable, Sendable {
+        /// Whether one opens.
+        public var opens = false
+        /// How many before it no key opens.
+        public var refused = 0
+        /// How many before it are damaged, or cannot be read.
+        public var damaged = 0
+        /// Whether containers may follow that were not tried.
+        public var isCut = false
+
+        /// Whether there is no container.
+        public var isEmpty: Bool { !opens && refused == 0 && damaged == 0 && !isCut }
+
+        /// A result that nothing was found.
+        public init() {}
     }
 
     /// Tries the first containers of the folder and of those below it, until one opens.
     ///
-    /// - Parameter limit: how many are tried at most. Each may cost the stretching of a passphrase.
+    /// - Parameter limit: how many are tried at most that no key opens. Each may cost the stretching of a passphrase.
     public func trial(atMost limit: Int) -> Trial {
-        var (count, isAny) = (0, false)
+        var trial = Trial()
+        // A damaged container costs little.
+        var isEnough: Bool { trial.refused >= limit || trial.refused + trial.damaged >= 8 * limit }
         var folders: [(id: NodeID, isFound: Bool)] = [(rootNode, false)]
         var next = 0
         defer { for folder in folders where folder.isFound { forget(folder.id, count: 1) } }
-        while next < folders.count, count < limit {
+        while next < folders.count {
             var names: [[UInt8]] = []
             try? list(folders[next].id).list(after: 0) { name, _ in
                 names.append(name.name)
                 return names.count < Self.mostLookedAt
             }
             for name in names {
-                guard count < limit, let found = try? find(name, in: folders[next].id) else { continue }
+                guard let found = try? find(name, in: folders[next].id) else { continue }
                 guard found.attributes.kind == .file else {
                     folders.append((found.id, true))
                     continue
                 }
                 defer { forget(found.id, count: 1) }
-                isAny = true
+                guard !isEnough else {
+                    trial.isCut = true
+                    return trial
+                }
                 do {
                     _ = try open(found.id)
-                    return .opens
+                    trial.opens = true
+                    return trial
                 } catch {
-                    guard errorNumber(for: error) == .permissionDenied else { return .opens }
-                    count += 1
+                    if errorNumber(for: error) == .permissionDenied { trial.refused += 1 } else { trial.damaged += 1 }
                 }
             }
             next += 1
             // A very large tree without containers is not searched to its end.
-            guard folders.count < Self.mostLookedAt else { return .opens }
+            guard folders.count < Self.mostLookedAt else {
+                trial.isCut = true
+                return trial
+            }
         }
-        return isAny ? .refused(count) : .none
+        return trial
     }
 
     private static let mostLookedAt = 1000
@@ -208,7 +227,10 @@ public final class FolderView: View {
             guard let parent = node.parent else { throw ViewError.isFolder }
             let container: OpenContainer
             do {
-                container = try OpenContainer(try openFolder(parent).open(node), cache: cache, opener)
+                let folder = try openFolder(parent)
+                container = try OpenContainer(try folder.open(node), cache: cache) { source in
+                    try folder.withPlace(of: node) { try opener(source, $0) }
+                }
             } catch {
                 guard !isPassing(error) else { throw error }
                 // A passphrase is not stretched again for a file that has not changed.

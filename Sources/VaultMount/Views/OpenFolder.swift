@@ -1,6 +1,7 @@
 import CPlatform
 import Synchronization
 import SystemPackage
+import VaultFile
 import VaultFormat
 import VaultSystem
 
@@ -89,6 +90,11 @@ final class OpenFolder: Sendable {
             throw error
         }
         return file
+    }
+
+    /// Calls `body` with the place of the container of a node in this folder.
+    func withPlace<R>(of node: FolderNode, _ body: (FilePlace) throws -> R) rethrows -> R {
+        try body(.name(FilePath(bytes: node.name + FolderView.ending), in: descriptor))
     }
 
     private static func isGone(_ error: Errno) -> Bool {

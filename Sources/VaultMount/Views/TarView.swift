@@ -40,6 +40,9 @@ public final class TarView: View {
     public let firstGap: MemberWalk.Gap?
     /// How many such parts there are.
     public let gapCount: Int
+    /// How many members are left out, because their path is absolute, or is another one that no tree has. With an index
+    /// it is what the index tells.
+    public let pathless: UInt64
 
     /// How many members are left out, because a component of their path is longer than 255 bytes.
     public var leftOut: Int { tree.leftOut }
@@ -70,21 +73,29 @@ public final class TarView: View {
         do {
             if let index, index.stepExponent == 0 {
                 names = .index
+                pathless = index.pathlessCount
                 try index.forEach { entry in
                     try tree.insert(entry.path, at: entry.place)
                     return true
                 }
             } else {
                 names = .stream
+                var pathless: UInt64 = 0
                 try MemberWalk(source, index: index).all { step in
                     switch step {
-                    case .member(let entry): if let path = entry.path { try tree.insert(path, at: entry.place) }
+                    case .member(let entry):
+                        if let path = entry.path {
+                            try tree.insert(path, at: entry.place)
+                        } else if !entry.isRoot {
+                            pathless += 1
+                        }
                     case .lost(let entry): try tree.insert(entry.path, at: entry.place)
                     case .gap(let gap): (firstGap, gapCount) = (firstGap ?? gap, gapCount + 1)
                     case .indexDiffers: break
                     }
                     return true
                 }
+                self.pathless = pathless
             }
         } catch is TarTree.TooLarge {
             throw VaultError(.tooLarge, "the tar stream has more than \(largest) names")

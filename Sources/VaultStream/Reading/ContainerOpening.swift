@@ -151,7 +151,10 @@ package struct VisibleHeaders: Sendable {
         guard ends.fileSize >= Footer.leastContainer else {
             let beginsLikeOne = Preamble.magic.starts(with: ends.front.prefix(8))
             throw beginsLikeOne
-                ? VaultError(.truncated, "the file has \(ends.fileSize) bytes, fewer than any container")
+                ? VaultError(
+                    .truncated,
+                    ends.fileSize == 0
+                        ? "the file is empty" : "the file has \(ends.fileSize) bytes, fewer than any container")
                 : VaultError(.notVaultfile, "it does not begin like a vaultfile")
         }
         if !hasMagic, !Footer.hasEndMagic(ends.footer) {

@@ -20,7 +20,7 @@ func tarStreams(in folder: FilePath) throws {
     guard let index = manifest.tarIndex else { throw Unexpected(line: #line) }
     try check(manifest.hasTarIndexMember && !manifest.hasMalformedTarIndex && !manifest.metadata.hasSignatures)
     try check(index.stepExponent == 0 && index.isSorted)
-    try check(index.count == 3 && index.streamCount == 4)
+    try check(index.count == 3 && index.streamCount == 4 && index.pathlessCount == 1)
     var entries: [TarIndex.Entry] = []
     index.forEach { entry in
         entries.append(entry)
