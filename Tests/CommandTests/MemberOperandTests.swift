@@ -81,7 +81,7 @@ import Testing
         for names in [["docs/tax"], ["docs/tax", "docs/none"], ["docs"]] {
             let whole = try box.run((["decrypt", "docs.tar.vault"] + names).map { Array($0.utf8) }, environment: key)
             #expect(whole.ending == .status(66) && box.bytes("docs.tar") == nil, "\(whole.errors)")
-            #expect(whole.errors.contains("hint: vaultfile extract docs.tar.vault \(names[0]) writes it to a file"))
+            #expect(whole.errors.contains("hint: vaultfile extract docs.tar.vault \(names[0]) takes it out"))
         }
         let absolute = try box.run("cat", "docs.tar.vault", "/docs/tax", environment: key)
         #expect(absolute.ending == .status(64) && absolute.errors.contains("/docs/tax: is absolute"))
@@ -100,7 +100,7 @@ import Testing
         ).end()
         #expect(refused.ending == .status(64), "\(refused.errors)")
         let command = "vaultfile extract docs.tar.vault $'docs/it\\'s'"
-        let hint = "hint: --force shows it anyway; \(command) writes it to a file\n"
+        let hint = "hint: --force shows it anyway; \(command) takes it out\n"
         #expect(refused.errors.contains(hint), "\(refused.errors)")
     }
 

@@ -174,6 +174,25 @@ struct MountTests {
             "\(one)")
     }
 
+    @Test("a passphrase that was mistyped is asked for again before the mount begins") func mistyped() throws {
+        let box = try Sandbox()
+        try box.shell("mkdir src view; echo x >src/a")
+        try box.write("words", "secret\n", mode: .ownerReadWrite)
+        try box.run("encrypt", "-q", "--passphrase-file", "words", "src/a")
+        let terminal = try PseudoTerminal()
+        let running = try box.start(["mount", "-p", "src", "view"].map { Array($0.utf8) }, terminal: terminal)
+        _ = try terminal.expect("Passphrase: ")
+        try terminal.type("wrong\n")
+        _ = try terminal.expect("Wrong passphrase.")
+        _ = try terminal.expect("Passphrase: ")
+        try terminal.type("secret\n")
+        #expect(
+            try box.shell("for n in $(seq 1000); do [ -e view/a ] && break; sleep 0.01; done; cat view/a") == "x\n")
+        running.child.send(Host.sigTerm)
+        let end = running.end()
+        #expect(end.ending == .status(0) && !end.errors.contains("do not open"), "\(end.errors)")
+    }
+
     @Test("a mount over a mount is announced, and what a tar leaves out is counted") func overAndLeftOut() throws {
         let box = try Sandbox()
         try box.makeKey()

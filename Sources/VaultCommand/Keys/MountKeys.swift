@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import VaultFile
 
 /// The keys of a mount. Everything is asked for before it begins: the programs that look at the mount would wait for an
@@ -8,6 +9,8 @@ internal import VaultFile
 final class MountKeys: Sendable {
     private let keys: RunKeys
     private let context: Context
+    /// Whether a passphrase was tried on a container.
+    private let hasTriedPassphrase = Mutex(false)
 
     /// Asks for what opens containers.
     init(_ keys: RunKeys, context: Context) throws(Failure) {
@@ -15,9 +18,18 @@ final class MountKeys: Sendable {
         try keys.askNow()
     }
 
+    /// Asks for the passphrase again if the user has typed it and it was tried. To be called before the mount begins,
+    /// when nothing has opened.
+    ///
+    /// - Returns: whether there is another passphrase to try.
+    func askAgain() throws(Failure) -> Bool {
+        guard hasTriedPassphrase.withLock({ exchange(&$0, with: false) }) else { return false }
+        return try keys.askAgain()
+    }
+
     /// Opens a container. Its header file may be beside it.
     func open(_ source: any ByteSource, at place: FilePlace) throws -> SeekableVaultReader {
-        let attempt = Attempt(keys: keys)
+        let attempt = Attempt(keys: keys) { self.hasTriedPassphrase.withLock { $0 = true } }
         defer { attempt.stretching.end() }
         let header = KnownHeader()
         do {
@@ -33,6 +45,7 @@ final class MountKeys: Sendable {
     /// The keys for one container.
     private struct Attempt: KeyProvider {
         let keys: RunKeys
+        let noteTry: @Sendable () -> Void
         let stretching = Stretching()
 
         func symmetricKeys(for ids: [KeyID]) throws -> [SymmetricKey] { try keys.symmetricKeys(for: ids) }
@@ -41,7 +54,10 @@ final class MountKeys: Sendable {
 
         func passphrases() throws -> [Passphrase] {
             let known = keys.knownPassphrases
-            if !known.isEmpty { stretching.begin() }
+            if !known.isEmpty {
+                noteTry()
+                stretching.begin()
+            }
             return known
         }
     }

@@ -88,6 +88,15 @@ final class RunKeys: Sendable {
         }
     }
 
+    /// Asks for the passphrases again that the user has typed, and that opened nothing.
+    ///
+    /// - Returns: false if none was typed, or if the user had enough tries.
+    func askAgain() throws(Failure) -> Bool {
+        guard let question, question.asksAgain(after: question.number) else { return false }
+        _ = try question.answer()
+        return true
+    }
+
     /// The passphrases that were named or typed. Asks for none.
     var knownPassphrases: [Passphrase] { named.passphrases + (question?.known ?? []) }
 

@@ -12,7 +12,7 @@ extension Hint {
     static let noPatterns = Hint("patterns are not used: name the folder, which stands for all that is in it")
     static let decryptWhole = Hint("vaultfile decrypt writes its contents")
     static func extractMember(_ path: String, of container: String) -> Hint {
-        Hint("vaultfile extract \(quoted(container)) \(quoted(path)) writes it to a file")
+        Hint("vaultfile extract \(quoted(container)) \(quoted(path)) takes it out")
     }
     static func forceShowsMember(_ path: String, of container: String) -> Hint {
         Hint("--force shows it anyway; " + extractMember(path, of: container).text)

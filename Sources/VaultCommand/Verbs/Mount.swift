@@ -133,9 +133,14 @@ struct Mount: Verb {
             throw Failure(.usage, mountPoint.subject, "is in the folder that is mounted", hint: .mountElsewhere)
         }
         return try source.subject.attempt(system: .noInput) {
-            let view = try FolderView(try .openForReading(source.path, .folder)) { try keys.open($0, at: $1) }
-            warn(of: view.trial(atMost: Self.mostTried), console)
-            return view
+            while true {
+                let view = try FolderView(try .openForReading(source.path, .folder)) { try keys.open($0, at: $1) }
+                let trial = view.trial(atMost: Self.mostTried)
+                // A view of files that nobody can read helps nobody. The next view knows nothing of this try.
+                if !trial.opens, trial.refused > 0, try keys.askAgain() { continue }
+                warn(of: trial, console)
+                return view
+            }
         }
     }
 
