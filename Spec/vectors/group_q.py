@@ -358,7 +358,8 @@ def hard_links():
     unsorted = [
         link(b"early", b"a"), file(b"a", b"first"), link(b"b", b"a"), file(b"a", b"second"), link(b"c", b"./a/"),
         link(b"d", b"b"), link(b"a", b"a"), link(b"e", b"none"), link(b"f", b"../a"), link(b"loop", b"loop"),
-        *((path + b"/k", entry(b"k", path[:4], prefix=path)) for path in deep), link(b"h", b"a", name_of(deep[0] + b"/k")),
+        *((path + b"/k", entry(b"k", path[:4], prefix=path)) for path in deep),
+        link(b"h", b"a", name_of(deep[0] + b"/k")),
         link(b"i", b"a", entry(b"x", pax(b"linkpath", deep[1] + b"/k"), kind=b"x"), name_of(deep[0] + b"/k"))]
     found = {b"early": None, b"b": b"first", b"c": b"second", b"d": b"first", b"a": b"second", b"e": None, b"f": None,
              b"loop": None, b"h": b"long", b"i": b"pax/"}
