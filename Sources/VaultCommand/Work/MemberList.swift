@@ -83,13 +83,18 @@ struct MemberList {
 
     /// Lists the paths that the index has. All members are in it but those without a legal path.
     private func list(_ paths: [TarPath], of container: TarContainer, by index: TarIndex) throws -> ExitStatus {
-        console.announce(container.subject, "this list is that of the index, which the container's maker wrote")
         var visit = TarContainer.Visit()
+        var isAnnounced = false
         var missing = Set(paths)
         try index.forEach { entry in
             let above = paths.filter { entry.path.isBelow(orEqualTo: $0) }
             missing.subtract(above)
             if paths.isEmpty || !above.isEmpty {
+                // Nothing is said of an empty list: an error follows.
+                if !exchange(&isAnnounced, with: true) {
+                    console.announce(
+                        container.subject, "this list is that of the index, which the container's maker wrote")
+                }
                 try console.list(
                     Report(.ok, about: container.subject), line: Escaping.line(entry.path.bytes),
                     about: container.subject)

@@ -200,7 +200,12 @@ struct Transfer: Sendable {
         if item.found == nil, let named = try? item.operand.path.stat(followTargetSymlink: false),
             named.type != .regular
         {
-            let kind = named.type == .symbolicLink ? "a link" : "not a regular file"
+            let kind =
+                switch named.type {
+                case .symbolicLink: "a link"
+                case .directory: "a folder"
+                default: "not a regular file"
+                }
             throw Failure(.usage, item.subject, "is \(kind); --remove-source removes only regular files")
         }
         if rules.secrets.contains(FileIdentity(stat)) {
