@@ -77,10 +77,12 @@ enum Selection: Sendable {
         switch self {
         case .containers, .containersAndHeaderFiles:
             if isNamedSo { return true }
-            if self == .containers, input.operand.isNamedHeaderFile {
-                // A damaged one is no container either.
-                let isHeaderFile = (try? input.headerFile(FileSource(input.descriptor))) != .some(nil)
-                if isHeaderFile { return false }
+            do throws(Failure) {
+                if self == .containers, try input.headerFile(FileSource(input.descriptor)) != nil { return false }
+            } catch {
+                // A damaged header file is no container either.
+                guard error.status == .damaged else { throw error }
+                return false
             }
             do throws(Failure) {
                 if try input.beginsWithMagic { return true }
