@@ -27,6 +27,10 @@ sys.path.insert(0, str(ROOT / "Benchmarks/process"))
 import report  # noqa: E402
 import store as state  # noqa: E402
 
+# Runs a process, and prints its seconds and the peak of its memory in KiB.
+PEAK = ("import resource, subprocess, sys, time\nbegun = time.perf_counter()\n"
+        "subprocess.run(sys.argv[1:], check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)\n"
+        "print(time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n")
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "stdin": subprocess.DEVNULL}
 
 
@@ -203,14 +207,15 @@ class Bench:
 
     def names(self):
         def peak(line):
-            """The seconds and the peak of memory of a process."""
-            words = [self.command, *line.split()]
-            begun = time.perf_counter()
-            process = subprocess.Popen(words, cwd=self.folder, env=self.environment, **QUIET)
-            _, status, usage = os.wait4(process.pid, 0)
-            if status:
-                sys.exit(f"{line}: {status}")
-            return time.perf_counter() - begun, usage.ru_maxrss * 1024
+            """The seconds and the peak of memory of a process. A small process starts it: the system counts the memory of
+            the process that starts another one as a peak of the other one, too."""
+            words = [sys.executable, "-c", PEAK, self.command, *line.split()]
+            done = subprocess.run(words, cwd=self.folder, env=self.environment, stdin=subprocess.DEVNULL,
+                                  stdout=subprocess.PIPE, text=True)
+            if done.returncode:
+                sys.exit(f"{line}: {done.returncode}")
+            seconds, peak = done.stdout.split()
+            return float(seconds), int(peak) * 1024
 
         make = (f"import sys, tarfile\nt = tarfile.open(fileobj=sys.stdout.buffer, mode='w|', format=tarfile.PAX_FORMAT)\n"
                 f"for n in range({self.chosen.names}):\n"

@@ -103,7 +103,9 @@ extension StoreGroup {
     /// - Throws: ``StoreError`` with `noSuchAccount` if there never was this account, `invalidName`; what changing a
     ///   keyring and ``VaultStore/wipe(at:onUnreadable:)`` throw.
     @discardableResult
-    public func erase(_ account: String, onUnreadable: (VaultError) -> Void = { _ in }) throws -> Keyring.Traces? {
+    public func erase(
+        _ account: String, onUnreadable: (VaultError, Bool) -> Void = { _, _ in }
+    ) throws -> Keyring.Traces? {
         let lines = try lines(of: account)
         guard lines.device != nil || !lines.erased.isEmpty else { throw StoreError.noSuchAccount }
         var traces: Keyring.Traces?
@@ -120,7 +122,7 @@ extension StoreGroup {
     /// Wipes the store of a destroyed line. Its making may have stopped before it was one: then it has no key.
     /// No link is followed: someone who can write the group could point it at another store.
     private static func finishErasure(
-        _ place: Place, _ onUnreadable: (VaultError) -> Void = { _ in }
+        _ place: Place, _ onUnreadable: (VaultError, Bool) -> Void = { _, _ in }
     ) throws {
         guard let name = place.store.lastComponent else { return }
         let group = try FileDescriptor.folder(place.store.removingLastComponent().removingLastComponent())

@@ -48,7 +48,8 @@ extension VaultStore {
         // Kept first: after an error the store is as it was.
         var new: [ItemProtection] = []
         do {
-            for (name, classes) in Self.keptTogether.reversed() {
+            // What has a time comes last: if the other fails, an earlier unlock keeps its time.
+            for (name, classes) in Self.keptTogether {
                 let text = try keybag.encoded(of: classes)
                 if try kept(name).read(atMost: Self.longestText) == nil { new.append(name) }
                 try kept(name).keep(
@@ -147,11 +148,12 @@ extension VaultStore {
     /// - Parameters:
     ///   - path: of the keybag.
     ///   - root: the folder of a store that is wiped, with a file `gone`; nil for no wipe.
-    ///   - onUnreadable: called if the system has such a memory, and does not let this process look into it. A process
-    ///     outside of its container may have put keys there.
+    ///   - onUnreadable: called if the system has such a memory, and does not let this process look into it: a process
+    ///     outside of its container may have put keys there. The second value says whether the digests are noted.
     /// - Throws: `VaultError` with `inputFailed`, `outputFailed`, `keyringMalformed`, `memoryUnavailable`.
     static func endKept(
-        ofKeybag path: FilePath, in root: FileDescriptor? = nil, _ onUnreadable: (VaultError) -> Void = { _ in }
+        ofKeybag path: FilePath, in root: FileDescriptor? = nil,
+        _ onUnreadable: (VaultError, Bool) -> Void = { _, _ in }
     ) throws(VaultError) {
         let files = [path, Keyring.unlockKeyPath(of: path)]
         let mark = try root.flatMap { root throws(VaultError) in try markOfWipe(in: root) }
@@ -176,7 +178,8 @@ extension VaultStore {
                     try? mark.synchronizeFile()
                 }
                 guard isUnavailable else { throw error }
-                return onUnreadable(error)
+                let size = mark == nil ? nil : (try? root?.status(of: StoreFolder.gone))??.size
+                return onUnreadable(error, size == UInt64(digest.count))
             }
         }
         guard noted != nil, let mark else { return }

@@ -17,30 +17,21 @@ extension VaultStore {
     ///   - path: the folder of the store, and no link to it. Two names, `gone` and `lock`, stay in it, and what is no
     ///     file of a store.
     ///   - onUnreadable: called if the system does not let this process see whether it keeps keys of the store, as in
-    ///     many containers of programs. Call this again where it does, or restart the machine.
+    ///     many containers of programs. The second value says whether the same call, made where the system lets the
+    ///     process, ends them. Otherwise a restart of the machine does.
     /// - Throws: `VaultError` with `inputFailed` if it is not the folder of a store; the first error of removing
     ///   something, also `outputFailed` and `inUse`. All that could be removed is removed then.
-    public static func wipe(at path: FilePath, onUnreadable: (VaultError) -> Void = { _ in }) throws {
-        let root = try folderToWipe(path)
+    public static func wipe(at path: FilePath, onUnreadable: (VaultError, Bool) -> Void = { _, _ in }) throws {
+        // Someone who may make a link could point it at another store.
+        let root = try FileDescriptor.folderItself(path)
         defer { root.closeQuietly() }
         try wipe(root, at: path, onUnreadable)
     }
 
-    /// Opens the folder of a store. A link is refused: someone who may make one could point it at another store.
-    private static func folderToWipe(_ path: FilePath) throws(VaultError) -> FileDescriptor {
-        guard let last = path.lastComponent, last.kind == .regular else { return try FileDescriptor.folder(path) }
-        let parent = path.removingLastComponent()
-        let around = try FileDescriptor.folder(parent.isEmpty ? "." : parent)
-        defer { around.closeQuietly() }
-        let name = FilePath(root: nil, [last])
-        if try around.status(of: name)?.kind == .link {
-            throw VaultError(.inputFailed, "it is a link: name the folder that it leads to")
-        }
-        return try FileDescriptor.folder(name, in: around)
-    }
-
     /// - Parameter path: where the folder is, for the digests of what is kept of its keybag.
-    static func wipe(_ root: FileDescriptor, at path: FilePath, _ onUnreadable: (VaultError) -> Void = { _ in }) throws {
+    static func wipe(
+        _ root: FileDescriptor, at path: FilePath, _ onUnreadable: (VaultError, Bool) -> Void = { _, _ in }
+    ) throws {
         guard try isStore(root) else { throw VaultError(.inputFailed, "it is not the folder of a store") }
         let wipe = Wipe(root)
         do throws(VaultError) {
@@ -78,8 +69,10 @@ extension VaultStore {
         }
         for folder in [StoreFolder.itemsFolder, StoreFolder.lostFolder] { wipe.empty(folder) }
         guard let failure = wipe.failure else { return }
-        guard try hasKeys(root) else { throw failure.saying("its keys are destroyed, but \(failure.message)") }
-        throw failure
+        throw failure.saying(
+            wipe.unwritten.isDisjoint(with: keyFiles)
+                ? "its keys are destroyed, but \(failure.message)"
+                : "its keys are not all destroyed: \(failure.message)")
     }
 
     /// The names of the files with keys. The unlock files come first: without them nothing opens.
@@ -124,6 +117,8 @@ private final class Wipe {
     let root: FileDescriptor
     /// The first failure.
     private(set) var failure: VaultError?
+    /// The files that could not be overwritten. Their bytes may stay under another name, or on the disk.
+    private(set) var unwritten: Set<FilePath> = []
 
     init(_ root: FileDescriptor) { self.root = root }
 
@@ -141,10 +136,18 @@ private final class Wipe {
         var isChanged = false
         for name in names {
             attempt { () throws(VaultError) in
-                guard let status = try root.status(of: name), status.kind != .folder else { return }
+                let wasWritten = unwritten.insert(name).inserted
+                guard let status = try root.status(of: name), status.kind != .folder else {
+                    // After a failure before, its name may be gone, and its bytes not.
+                    if wasWritten { unwritten.remove(name) }
+                    return
+                }
                 isChanged = true
                 // If it cannot be overwritten, it is removed all the same: that is better than a key that stays.
-                if status.kind == .regular { attempt { () throws(VaultError) in try overwrite(name) } }
+                attempt { () throws(VaultError) in
+                    if status.kind == .regular { try overwrite(name) }
+                    unwritten.remove(name)
+                }
                 try remove(name, from: root, as: name)
             }
         }

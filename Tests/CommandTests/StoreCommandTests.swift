@@ -54,6 +54,8 @@ struct StoreBox {
         #expect(try store.run("get", ["--unlock", "file:me", "a"]).text == "contents")
         #expect(try store.box.run("store", "wipe", "-S", "./s/", "--yes").ending == .status(0))
         #expect(try store.run("list").ending == .status(80))
+        let linked = try store.box.run("store", "list", "-S", "link", "--device-key", "file:dev")
+        #expect(linked.ending == .status(80), "\(linked.errors)")
     }
 
     @Test("what put stores, get writes; an unlocked store gives all classes") func roundTrip() throws {

@@ -123,7 +123,8 @@ import VaultFile
         try scene.add("9000", "nine")
         _ = try scene.shell("mv up/shards newer && mv old up/shards")
         let refused = try scene.run("create", "9000")
-        #expect(refused.ending == .status(73) && refused.errors.contains("put the newer shard back"), "\(refused.errors)")
+        #expect(
+            refused.ending == .status(73) && refused.errors.contains("put the newer shard back"), "\(refused.errors)")
         #expect(try scene.run("group erase", "9000", ["--yes"]).ending == .status(66))
         _ = try scene.shell("rm -r up/shards && mv newer up/shards")
         #expect(try scene.run("get", "9000", ["a"]).text == "nine")
@@ -137,12 +138,16 @@ import VaultFile
             _ = try scene.shell("mv up/shards/\(file) kept")
             for verb in ["list", "create", "group erase"] {
                 let lacking = try scene.run(verb, "4711", verb == "group erase" ? ["--yes"] : [])
-                #expect(lacking.errors.hasPrefix("vaultfile: up/shards/\(file): is missing\nvaultfile: hint: restore it"), "\(lacking.errors)")
+                #expect(
+                    lacking.errors.hasPrefix("vaultfile: up/shards/\(file): is missing\nvaultfile: hint: restore it"),
+                    "\(lacking.errors)")
             }
             _ = try scene.shell("mv kept up/shards/\(file)")
         }
         _ = try scene.shell("mv up/shards/00.vault kept")
-        #expect(try scene.run("list", "4711").errors.contains("up/shards/00.vault: is missing\nvaultfile: hint: if store group create"))
+        #expect(
+            try scene.run("list", "4711").errors.contains(
+                "up/shards/00.vault: is missing\nvaultfile: hint: if store group create"))
     }
 
     private func refusals(_ scene: Scene) throws {

@@ -176,7 +176,8 @@ import VaultTestSupport
     @Test("a key that unlocks the store does not become its device key") func unlockerAsDevice() throws {
         let store = try StoreBox()
         let refused = try store.run("rotate", ["--new-device-key", "file:me"])
-        #expect(refused.ending == .status(64) && refused.errors.contains("this key unlocks the store"), "\(refused.errors)")
+        #expect(
+            refused.ending == .status(64) && refused.errors.contains("this key unlocks the store"), "\(refused.errors)")
         #expect(try store.run("list").ending == .status(0))
         // A store without other classes has nothing that it could unlock.
         let plain = try StoreBox(unlocker: nil)
@@ -191,7 +192,8 @@ import VaultTestSupport
         for limit in 12...22 {
             let done = try store.box.run(words, prelude: "ulimit -n \(limit)", environment: StoreBox.environment)
             failures += done.ending == .status(0) ? 0 : 1
-            #expect(done.ending == .status(0) || done.errors.lowercased().contains("too many open files"), "\(done.errors)")
+            #expect(
+                done.ending == .status(0) || done.errors.lowercased().contains("too many open files"), "\(done.errors)")
             #expect(!done.errors.contains("keysChanged"), "\(limit): \(done.errors)")
         }
         #expect(failures > 0)

@@ -108,7 +108,9 @@ import VaultTestSupport
         #expect(writes > 5)
     }
 
-    @Test("of two programs that add the keybag, one does, and the other says that it is there") func keybags() throws {
+    @Test("of two programs that add the keybag, one does, and the other says so when it is called again") func keybags()
+        throws
+    {
         let errors = try interleave(
             start(), { try add(ownerKey) }, { [self] in try add(StoreCrashTests.Scene.other) }
         ) { state, first, second in

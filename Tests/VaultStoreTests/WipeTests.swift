@@ -70,7 +70,8 @@ import VaultTestSupport
             return -1
         }
         let wiped = Result { try SystemCalls.$current.withValue(calls) { try VaultStore.wipe(at: box.path) } }
-        #expect(throws: VaultError(.inputFailed, "")) { try wiped.get() }
+        let failure = #expect(throws: VaultError(.inputFailed, "")) { try wiped.get() }
+        #expect(failure?.message.hasPrefix("its keys are not all destroyed: ") == true)
         #expect(try names(box) == ["gone", "items", "lock"])
         #expect(try FileDescriptor.folder(box.items).names { _ in true }.isEmpty)
         for other in Self.keys where other != file {
@@ -172,6 +173,22 @@ import VaultTestSupport
         #expect(failure?.message.hasPrefix("its keys are destroyed, but its file items/") == true)
         try expectZeros(box)
         try VaultStore.wipe(at: box.path)
+    }
+
+    @Test("if the names of the keys cannot be removed, they are zeros, and the error says so") func namesStay() throws {
+        let box = try scene()
+        defer { box.keep() }
+        var calls = SystemCalls()
+        calls.unlinkAt = { _, _ in
+            vaultfile_set_error_number(Errno.permissionDenied.rawValue)
+            return -1
+        }
+        let wiped = Result { try SystemCalls.$current.withValue(calls) { try VaultStore.wipe(at: box.path) } }
+        let failure = #expect(throws: VaultError(.outputFailed, "")) { try wiped.get() }
+        #expect(failure?.message.hasPrefix("its keys are destroyed, but its file store.vault.key stays") == true)
+        for file in Self.keys { #expect(try box.folder.read(file).allSatisfy { $0 == 0 }) }
+        try VaultStore.wipe(at: box.path)
+        try expectZeros(box)
     }
 
     @Test("a pipe as the mark hangs nothing") func pipeAsMark() throws {

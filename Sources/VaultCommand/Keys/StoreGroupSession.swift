@@ -37,7 +37,9 @@ final class StoreGroupSession {
             return try body()
         } catch {
             var failure = Failure(error, about: subject, system: ExitStatus(ofSystem: error, missing: missing))
-            if (error as? VaultError)?.systemError == .noSuchFileOrDirectory, exists("shards"), let shard = missingFiles.first {
+            if (error as? VaultError)?.systemError == .noSuchFileOrDirectory, exists("stores"), exists("shards"),
+                let shard = missingFiles.first
+            {
                 failure.subject = subject(of: shard)
                 failure.reason = "is missing"
                 failure.hint = shard.hasPrefix("shards/00.") ? .restoreFirstShard : .restoreShard

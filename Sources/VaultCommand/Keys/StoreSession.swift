@@ -82,7 +82,9 @@ struct StoreSession {
             Signals.endIfClosedPipe(error)
             guard (error as? StoreError)?.code == .gone else { throw explained(error, about: subject) }
             try self.subject.attempt {
-                try VaultStore.wipe(at: place.path) { console.warnOfKeptKeys(self.subject, $0) }
+                // Through a link too: this store was wiped, and no other one is concerned.
+                let path = Platform.resolved(place.path) ?? place.path
+                try VaultStore.wipe(at: path) { console.warnOfKeptKeys(self.subject, $0, isNoted: $1) }
             }
             if case .held(_, let group, let account) = opener { throw group.isWiped(account) }
             throw Failure(error, about: self.subject)
@@ -118,7 +120,9 @@ struct StoreSession {
             failure.subject = self.subject(ofFile: missing, in: nil)
             failure.reason = "is missing"
             failure.hint = missing == "items" ? .restoreItems : .restoreStoreFile
-        } else if (error as? VaultError)?.systemError == .permissionDenied, let closed = closedFile {
+        } else if let known = error as? VaultError, known.code == .inputFailed,
+            known.systemError == .permissionDenied, let closed = closedFile
+        {
             failure.subject = self.subject(ofFile: closed, in: nil)
         }
         return failure

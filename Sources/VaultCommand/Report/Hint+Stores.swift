@@ -56,6 +56,7 @@ extension Hint {
         "restore store.vault, keys.vault and their .key files from one and the same backup; the items stay as they are")
     static let wipeOutside = Hint(
         "run vaultfile store wipe again outside of the container that this program runs in, or restart the machine")
+    static let restartEndsKeys = Hint("restart the machine to end them")
     static let nameFirstUnlocker = Hint("name with --unlock what the interrupted run named")
     static let restoreStoreFile = Hint("restore it from a backup")
     static let restoreItems = Hint(

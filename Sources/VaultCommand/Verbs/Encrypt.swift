@@ -288,7 +288,9 @@ struct Encrypt: Verb {
         guard isFolder else {
             let manifest = try seal(input.descriptor) {}
             // With --remove-source, `RemovableInput` reports a change as an error.
-            if !self.output.removeSource { input.warnIfChanged(read: manifest.plaintextLength, hint: .encryptAgain, console) }
+            if !self.output.removeSource {
+                input.warnIfChanged(read: manifest.plaintextLength, hint: .encryptAgain, console)
+            }
             return Self.result(input, manifest, withIndex: index, console)
         }
         let packing = FolderPacking(

@@ -16,6 +16,19 @@ extension FileDescriptor {
         }
     }
 
+    /// Opens a folder by its own name: a link to it is refused.
+    ///
+    /// - Throws: `inputFailed`.
+    package static func folderItself(_ path: FilePath) throws(VaultError) -> FileDescriptor {
+        let here = FileDescriptor(rawValue: OpenFlags.currentDirectory)
+        do {
+            return try folder(path, in: here)
+        } catch {
+            guard let status = try here.status(of: path), status.kind == .link else { throw error }
+            throw VaultError(.inputFailed, "it is a link: name the folder that it leads to")
+        }
+    }
+
     /// Opens a file in a folder for reading and writing. No link is followed.
     ///
     /// - Throws: `inputFailed`.

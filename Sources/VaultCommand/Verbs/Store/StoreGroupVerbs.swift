@@ -151,7 +151,7 @@ extension GroupVerbs {
                     for: Self.name, otherwise: "nothing was destroyed")
             }
             let traces = try session.attempt(account: account) {
-                try opened.erase(account) { console.warnOfKeptKeys(session.subject, $0) }
+                try opened.erase(account) { console.warnOfKeptKeys(session.subject, $0, isNoted: $1) }
             }
             if let traces {
                 let shards = session.subject(of: "shards")

@@ -150,9 +150,16 @@ extension StoreVerbs {
             do {
                 try VaultStore.checkUnlocking(at: session.place.path, with: KeySet(keys: [key]))
                 return true
-            } catch let error as VaultError where error.code == .wrongKey {
-                return false
-            } catch let error as StoreError where error.code == .noKeybag {
+            } catch {
+                let isAnswered =
+                    (error as? VaultError)?.code == .wrongKey || (error as? StoreError)?.code == .noKeybag
+                if !isAnswered {
+                    // A keybag that is lost must not keep a leaked device key in use.
+                    session.console.warn(
+                        session.subject,
+                        "it was not checked whether the new key unlocks the store: "
+                            + Failure(error, about: session.subject).reason)
+                }
                 return false
             }
         }

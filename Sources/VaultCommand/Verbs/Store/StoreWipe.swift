@@ -55,7 +55,9 @@ extension StoreVerbs {
             }
             if device != nil { endKept(session) }
             do {
-                try VaultStore.wipe(at: session.place.path) { console.warnOfKeptKeys(session.subject, $0) }
+                try VaultStore.wipe(at: session.place.path) {
+                    console.warnOfKeptKeys(session.subject, $0, isNoted: $1)
+                }
             } catch {
                 throw Failure(
                     error, about: session.subject, system: ExitStatus(ofSystem: error, missing: .noInput))
@@ -82,9 +84,11 @@ extension StoreVerbs {
 
 extension Console {
     /// Warns that a wipe has not seen what `store unlock` may have left, because the kernel forbids this process to look.
-    func warnOfKeptKeys(_ subject: Failure.Subject, _ error: VaultError) {
+    ///
+    /// - Parameter isNoted: Whether the same wipe, outside of this container of programs, still finds them.
+    func warnOfKeptKeys(_ subject: Failure.Subject, _ error: VaultError, isNoted: Bool) {
         warn(
             subject, "keys that store unlock has left may stay until their time: \(error.message)",
-            hint: .wipeOutside)
+            hint: isNoted ? .wipeOutside : .restartEndsKeys)
     }
 }
