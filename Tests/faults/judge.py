@@ -290,7 +290,7 @@ class Judge:
         before, after = scenes.ITEMS, scene.items or None
         found, wrong = self.items_of(folder, scenes.STORE_KEYS), []
         # An input that seems to end too early is named: a part of it is there then.
-        if run.status == 0 and b"changed while it was read" in run.stderr and isinstance(found, dict):
+        if run.status == 0 and "changed while it was read" in run.stderr and isinstance(found, dict):
             whole = {name: (protection, after[name][1] if name in after and after[name][1].startswith(text) else text)
                      for name, (protection, text) in found.items()}
             if whole != after:
