@@ -7,6 +7,7 @@ import pytest
 
 import vaultfile
 from conftest import CHEAP
+from vaultfile._errors import Raised
 
 
 def test_kinds_of_keys(tmp_path, key):
@@ -291,3 +292,15 @@ def test_a_key_file_that_is_too_large(tmp_path):
     (tmp_path / "big").write_bytes(bytes(2_000_000))
     with pytest.raises(ValueError):
         vaultfile.encrypt(b"x", vaultfile.KeyFile(tmp_path / "big"))
+
+
+def test_the_status_of_one_callback_is_not_that_of_another():
+    source, keys = Raised(), Raised()
+    # Threads of one call have raised both, and the call has ended with the second.
+    source.keep(ZeroDivisionError())
+    status = keys.keep(KeyError())
+    assert source.take(status) is None and isinstance(keys.take(status), KeyError)
+    # Exceptions that nobody takes do not fill the memory, and the newest are kept.
+    kept = [source.keep(ZeroDivisionError()) for _ in range(3000)]
+    assert source.take(kept[0]) is None and source.take(kept[-1]) is not None
+    assert len(source._kept) <= 1024

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import ctypes
 import errno as _errno
@@ -245,6 +246,10 @@ def about_its_path(function: _Call) -> _Call:
     return cast(_Call, call)
 
 
+#: The statuses of all callbacks. A call can have several, and the library tells only the status of the one that ended it.
+_statuses = itertools.count(1)
+
+
 class Raised:
     """The exceptions that callbacks raised, each under the status that the library got for it.
 
@@ -254,14 +259,14 @@ class Raised:
     _MOST = 1024
 
     def __init__(self) -> None:
-        self._numbers = itertools.count(1)
-        self._kept: dict[int, BaseException] = {}
+        self._kept: collections.OrderedDict[int, BaseException] = collections.OrderedDict()
 
     def keep(self, error: BaseException) -> int:
         """Returns the status for the library."""
-        status = next(self._numbers) % (1 << 30) + 1
+        status = next(_statuses) % (1 << 30) + 1
         self._kept[status] = error
-        self._kept.pop(status - self._MOST, None)
+        if len(self._kept) > self._MOST:
+            self._kept.popitem(last=False)
         return status
 
     def take(self, status: int) -> Optional[BaseException]:
