@@ -329,6 +329,94 @@ def test_a_store_that_does_not_answer_loses_no_header_file(tmp_path, key_file, p
     assert (tmp_path / "away").exists() and not (tmp_path / "c.vault").exists()
 
 
+def _deaf(memory):
+    """What takes the place of the `open` of a file system that reads nothing any more."""
+    read = memory.open
+
+    def open_(path, mode="rb", **options):
+        if mode == "rb":
+            raise OSError(5, "the store does not answer")
+        return read(path, mode, **options)
+
+    return open_
+
+
+def test_what_ends_a_block_is_not_replaced_by_a_failing_store(tmp_path, key_file, monkeypatch):
+    memory = fsspec.filesystem("memory")
+    fs = fsspec.filesystem("vaultfile", fs=memory, keys=key_file, header_suffix=".hdr")
+    deaf = _deaf(memory)
+    for number, mode in enumerate(("wb", "w")):
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            with fs.open(f"/i/{number}", mode):
+                patch.setattr(memory, "open", deaf)
+                raise KeyboardInterrupt
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        opened = fsspec.core.OpenFile(fs, "/i/2", mode="wb")
+        with opened:
+            patch.setattr(memory, "open", deaf)
+            raise KeyboardInterrupt
+    # Nothing else is raised: then the failure is told.
+    file = fs.open("/i/3", "wb")
+    with monkeypatch.context() as patch, pytest.raises(OSError, match="does not answer"):
+        patch.setattr(memory, "open", deaf)
+        file.discard()
+    # On a disk.
+    for mode in ("wb", "w"):
+        with pytest.raises(KeyboardInterrupt):
+            with vaultfile.open(tmp_path / "x.vault", mode, keys=key_file, header=tmp_path / f"{mode}.hdr"):
+                (tmp_path / f"{mode}.hdr").unlink()
+                (tmp_path / f"{mode}.hdr").mkdir()
+                raise KeyboardInterrupt
+    assert not (tmp_path / "x.vault").exists()
+
+
+def test_a_refusal_is_not_replaced_by_a_failing_store(key_file, monkeypatch):
+    memory = fsspec.filesystem("memory")
+    fs = fsspec.filesystem("vaultfile", fs=memory, keys=key_file, header_suffix=".hdr")
+    fs.pipe("/r/a.vault", b"x")
+    for verb in ("cp_file", "mv"):
+        with monkeypatch.context() as patch:
+
+            def interrupted(*_, **__):
+                patch.setattr(memory, "open", _deaf(memory))
+                raise KeyboardInterrupt
+
+            patch.setattr(memory, verb, interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                getattr(fs, verb)("/r/a.vault", f"/r/{verb}.vault")
+    # The container has been written by someone else, and then the store does not answer.
+    file = fs.open("/r/late.vault", "wb")
+    memory.pipe_file("/r/late.vault", vaultfile.encrypt(b"other", key_file))
+    monkeypatch.setattr(file._beside, "fits", lambda path: memory.open("/r/none", "rb"))
+    monkeypatch.setattr(file._beside, "discard", lambda: 1 / 0)
+    with pytest.raises(FileExistsError):
+        file.close()
+    assert memory.exists("/r/late.vault.hdr")
+
+
+def test_messages_name_the_file_that_they_are_about(key_file, plaintext):
+    memory = fsspec.filesystem("memory")
+    fs = fsspec.filesystem("vaultfile", fs=memory, keys=key_file, header_suffix=".hdr")
+    _, other = vaultfile.encrypt_detached(b"x", key_file)
+    fs.pipe("/n/a.vault", plaintext)
+    memory.pipe_file("/n/other.hdr", other)
+    # A header file that the caller gives is not to be removed.
+    for header in (other, "/n/other.hdr"):
+        with pytest.raises(vaultfile.DamagedError) as raised:
+            fs.open("/n/a.vault", header=header)
+        assert "remove" not in str(raised.value) and "None" not in str(raised.value)
+    # Nor is it the one beside the container.
+    for path in ("/n/a.vault", "/n/new.vault"):
+        with pytest.raises(FileExistsError, match="/n/other.hdr is a header file, maybe of another") as raised:
+            fs.open(path, "wb", header="/n/other.hdr")
+        assert "rm of" not in str(raised.value)
+    memory.pipe_file("/n/photo", b"a photo")
+    memory.pipe_file("/n/photo.hdr", other)
+    with pytest.raises(FileExistsError, match="/n/photo is no container, or is damaged") as raised:
+        fs.open("/n/photo", "wb")
+    assert "rm" not in str(raised.value)
+
+
 @pytest.mark.parametrize("step", range(8))
 def test_an_interruption_leaves_no_container_that_nobody_opens(beside, step, plaintext):
     """Each call of `rm`, `cp` and `mv` to the file system below fails in turn."""

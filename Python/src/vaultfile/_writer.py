@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import io
 import os
@@ -129,7 +130,7 @@ class Writer(io.BufferedIOBase):
                     raise
                 self._committed()
         except BaseException:
-            self.discard()
+            self._discard_quietly()
             raise
         self._release()
 
@@ -152,6 +153,11 @@ class Writer(io.BufferedIOBase):
         finally:
             self._abandoned()
 
+    def _discard_quietly(self) -> None:
+        """The same while another exception is on its way: what fails here must not take its place."""
+        with contextlib.suppress(Exception):
+            self.discard()
+
     def _release(self) -> None:
         self._open = False
         self._collected = bytearray()
@@ -171,7 +177,7 @@ class Writer(io.BufferedIOBase):
         if kind is None:
             self.close()
         else:
-            self.discard()
+            self._discard_quietly()
 
     def __del__(self) -> None:
         # IOBase would close it, and so give an incomplete container its name.
@@ -201,7 +207,7 @@ class TextWriter(io.TextIOWrapper):
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
     ) -> None:
         if kind is not None:
-            self._writer.discard()
+            self._writer._discard_quietly()
             return
         self.close()
 

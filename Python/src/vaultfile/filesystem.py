@@ -6,6 +6,7 @@ in an object store by ranges, and nothing of its plaintext reaches a disk.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import sys
 from types import FrameType
@@ -148,7 +149,9 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
                     below, self._keys, close_source=True, name=path, header=header, **options))
             except Error as error:
                 below.close()
-                if self._suffix is not None and error.name in ("copiesDisagree", "notDetached"):
+                # No header file that the caller names: it may be the only one of another container.
+                is_beside = self._suffix is not None and there == path + self._suffix
+                if is_beside and error.name in ("copiesDisagree", "notDetached"):
                     error.message += f"; {_left_over(there)}"
                 raise
             except BaseException:
@@ -160,7 +163,7 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         if mode == "xb" and exists:
             raise FileExistsError(path)
         if self._suffix is not None and self.fs.exists(there):
-            raise FileExistsError(self._why_taken(path, exists))
+            raise FileExistsError(self._why_taken(path, str(there), exists))
         if autocommit and isinstance(self.fs, LocalFileSystem):
             # The library makes it durable before it has its name.
             if self.fs.auto_mkdir:
@@ -177,16 +180,20 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
             mode = "wb"
         return self._writer(path, mode, autocommit, beside, kwargs, options)
 
-    def _why_taken(self, path: str, exists: bool) -> str:
-        """What to do about a header file that is where one is to be written."""
-        header = HeaderBeside(self.fs, path + str(self._suffix))
+    def _why_taken(self, path: str, there: str, exists: bool) -> str:
+        """What to do about a file that is where a header file is to be written."""
+        header = HeaderBeside(self.fs, there)
         if not header.find():
-            return f"{header.path} is no header file, and is not replaced"
+            return f"{there} is no header file, and is not replaced"
+        if there != path + str(self._suffix):
+            return f"{there} is a header file, maybe of another container, and is not replaced"
         if not exists:
             return f"{header.path} is there without its container, as after a killed write: rm of {path} removes it"
-        if not header.contradicts(path):
+        if header.fits(path):
             return f"{path} and its header file are there: rm of {path} removes both, and then it can be written"
-        return f"{header.path} is not the header file of {path}: {_left_over(header.path)}"
+        if not header.contradicts(path):
+            return f"{path} is no container, or is damaged, and {there} is a header file: neither is replaced"
+        return f"{there} is not the header file of {path}: {_left_over(there)}"
 
     def _writer(
         self, path: str, mode: str, autocommit: bool, header: Any, kwargs: dict[str, Any], options: dict[str, Any]
@@ -204,7 +211,8 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         try:
             return FileWriter(below, self._keys, autocommit, path, {**options, "header": header}, header)
         except BaseException:
-            _abandon(below)
+            with contextlib.suppress(Exception):
+                _abandon(below)
             raise
 
     def _described(self, found: dict[str, Any]) -> dict[str, Any]:
@@ -345,7 +353,8 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
             self.fs.cp_file(path1, path2, **kwargs)
         except BaseException:
             if header is not None:
-                header.discard()
+                with contextlib.suppress(Exception):
+                    header.discard()
             raise
 
     def mv(self, path1: str, path2: str, **kwargs: Any) -> None:
@@ -365,8 +374,9 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
             self.fs.mv(path1, path2, **kwargs)
         except BaseException:
             # If only its old name could not be removed, both are there, and both are opened.
-            if header is not None and self.fs.exists(path1) and not self.fs.exists(path2):
-                header.discard()
+            with contextlib.suppress(Exception):
+                if header is not None and self.fs.exists(path1) and not self.fs.exists(path2):
+                    header.discard()
             raise
         if header is not None:
             # Its keys may have changed meanwhile.
@@ -446,7 +456,7 @@ class LocalWriter(Writer):
     def close(self) -> None:
         """Completes it. `with fsspec.open(…)` closes its file also after an exception: then it is abandoned."""
         if _is_left_by_exception(sys._getframe(1)):
-            self.discard()
+            self._discard_quietly()
         else:
             super().close()
 
@@ -479,7 +489,8 @@ class FileWriter(LocalWriter):
         except BaseException:
             # It was written, and something failed behind it.
             if header is not None:
-                header.discard()
+                with contextlib.suppress(Exception):
+                    header.discard()
             raise
 
     def _committed(self) -> None:
@@ -494,7 +505,8 @@ class FileWriter(LocalWriter):
             self._is_given_up = True
             beside, self._beside = self._beside, None
             if beside is not None and not beside.is_ours():
-                _abandon(self._below)
+                with contextlib.suppress(Exception):
+                    _abandon(self._below)
                 raise FileExistsError(f"{beside.path} has become the header file of another container")
             # From here on it may have its name, even if the call fails: the header file stays.
             try:
@@ -504,17 +516,24 @@ class FileWriter(LocalWriter):
                 # repeated it. Then this header file is the only way into the container.
                 if beside is None:
                     raise
-                if not beside.fits(self._path):
+                # If the container cannot be read, the header file stays.
+                with contextlib.suppress(Exception):
+                    if beside.fits(self._path):
+                        return
                     beside.discard()
-                    raise
+                raise
 
     def _abandoned(self) -> None:
+        beside, self._beside = self._beside, None
         try:
             _abandon(self._below)
-        finally:
-            beside, self._beside = self._beside, None
+        except BaseException:
             if beside is not None:
-                beside.discard()
+                with contextlib.suppress(Exception):
+                    beside.discard()
+            raise
+        if beside is not None:
+            beside.discard()
 
     def discard(self) -> None:
         super().discard()
