@@ -122,6 +122,28 @@ import Testing
         #expect(other.ending == .status(66) && other.text.hasPrefix("failed\td/sub/e.vault\n"), "\(other.text)")
     }
 
+    @Test("a header file that lost its first bytes is reported", arguments: [0, 4096]) func lost(_ count: Int) throws {
+        let box = try prepared()
+        let header = "d/\(try detached(box))"
+        try box.write(Array(header.utf8), [UInt8](repeating: 0, count: count))
+        try box.write(Array("d/photo.hdr".utf8), [UInt8](repeating: 0, count: count))
+        try box.shell("rm -r d/sub d/b.vault")
+        let code = count == 0 ? "truncated" : "notVaultfile"
+        for words in [
+            ["verify", "--key-file", "old"], ["ls"], ["inspect"], ["rotate", "--key-file", "old", "--add", "file:new"],
+        ] {
+            let found = try box.run((words + ["--recursive", "d"]).map { Array($0.utf8) })
+            #expect(found.ending == .status(65), "\(words[0]): \(found.errors)")
+            #expect(found.errors.contains("\(header): "), "\(found.errors)")
+            #expect(words == ["inspect"] || found.errors.contains("(\(code))"), "\(found.errors)")
+            #expect(found.errors.contains("d/photo.hdr: does not begin as a header file does, and is passed over"))
+        }
+        // Such a file is no container.
+        try box.shell("rm d/c.vault")
+        let other = try box.run("repair", "--recursive", "--key-file", "old", "d")
+        #expect(other.ending == .status(0) && !other.errors.contains(header), "\(other.errors)")
+    }
+
     @Test("reencrypt puts the new header file where the old one was, and names it") func reencrypts() throws {
         let box = try prepared()
         try box.shell("mkdir stick; mv e.hdr stick/key.hdr")

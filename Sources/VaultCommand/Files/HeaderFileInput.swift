@@ -6,6 +6,13 @@ extension PathArgument {
     /// Whether it has the name of a header file.
     var isNamedHeaderFile: Bool { lastComponent.suffix(4) == Array(".hdr".utf8)[...] }
 
+    /// Whether its name ends with `.`, 16 digits and `.hdr`, as the command names a header file beside its container.
+    var hasEndingOfHeaderFile: Bool {
+        let ending = lastComponent.suffix(21)
+        return ending.count == 21 && ending.first == UInt8(ascii: ".") && isNamedHeaderFile
+            && ending.dropFirst().prefix(16).allSatisfy { "0123456789abcdef".utf8.contains($0) }
+    }
+
     /// The path of another file in its folder.
     func besideIt(_ name: FilePath) -> [UInt8] {
         Array(bytes[...(bytes.lastIndex(of: UInt8(ascii: "/")) ?? -1)]) + name.bytes
@@ -20,9 +27,12 @@ extension Input {
     ///
     /// - Throws: `Failure` if it cannot be read, or is a damaged header file.
     func headerFile(_ source: @autoclosure () -> FileSource) throws(Failure) -> HeaderFile? {
-        guard canSeek, operand.isNamedHeaderFile, let size, size <= UInt64(HeaderFile.maximumLength),
-            try beginsWithMagic
-        else { return nil }
+        guard canSeek, operand.isNamedHeaderFile, let size, size <= UInt64(HeaderFile.maximumLength) else { return nil }
+        if try !beginsWithMagic {
+            // After a crash it may be empty or hold zeros. With such a name it is still a damaged header file, and no other
+            // file; and a container that lost its beginning is none, whatever its name.
+            guard operand.hasEndingOfHeaderFile, try !endsWithMagic else { return nil }
+        }
         do {
             return try HeaderFile(source())
         } catch let error as VaultError where error.code == .trailingData {

@@ -207,6 +207,9 @@ final class Fleet: Sendable {
         defer { input.close() }
         guard input.stat.type == .regular else { return .passedOver }
         guard try selection.takes(input) else {
+            if selection == .containersAndHeaderFiles, item.operand.isNamedHeaderFile {
+                console.announce(item.subject, "does not begin as a header file does, and is passed over")
+            }
             passing(input)
             return .passedOver
         }

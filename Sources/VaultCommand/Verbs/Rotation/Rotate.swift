@@ -130,7 +130,8 @@ struct Rotate: Verb {
             }
             return try work.run(item, options) { keys, options in
                 let change = try toCurrent ?? slots.change()
-                let done = try work.rotate(item, isHeaderFile: seen?.isHeaderFile == true, change, keys, options)
+                let isHeaderFile = seen?.isHeaderFile ?? item.operand.hasEndingOfHeaderFile
+                let done = try work.rotate(item, isHeaderFile: isHeaderFile, change, keys, options)
                 work.list(done, item)
                 if done.isRepaired, !done.isNewHeader {
                     console.note(
