@@ -122,6 +122,16 @@ import Testing
         #expect(other.ending == .status(66) && other.text.hasPrefix("failed\td/sub/e.vault\n"), "\(other.text)")
     }
 
+    @Test("a container that a walk finds is passed over if its header file is named") func named() throws {
+        let box = try prepared()
+        let words = ["rotate", "--recursive", "--key-file", "old", "--add", "file:new", "d/sub", "e.hdr"]
+        let done = try box.run(words.map { Array($0.utf8) })
+        #expect(done.ending == .status(0) && done.text == "rotated\te.hdr\n", "\(done.errors)")
+        #expect(done.errors.contains("1 rotated, 1 passed over"), "\(done.errors)")
+        let wrong = try box.run("rotate", "--recursive", "--key-file", "old", "--add", "file:new", "d/sub", "d/b.hdr")
+        #expect(wrong.ending == .status(66) && wrong.text.hasPrefix("failed\td/sub/e.vault\n"), "\(wrong.text)")
+    }
+
     @Test("a header file that lost its first bytes is reported", arguments: [0, 4096]) func lost(_ count: Int) throws {
         let box = try prepared()
         let header = "d/\(try detached(box))"

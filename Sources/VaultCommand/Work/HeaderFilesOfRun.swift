@@ -22,19 +22,20 @@ final class HeaderFilesOfRun: Sendable {
 
     /// Whether the run has a header file of this container: one that is named, or one in the folder in which a walk has found
     /// the container. None of this is authenticated: a header file of another maker is an input that fails.
+    ///
+    /// A container that may have slots of its own is none that is passed over: a removed key would keep its slot there.
     func has(headerFileOf item: InputItem, _ seen: Inspection) -> Bool {
-        guard let header = seen.headers.first(where: \.isDetached) else { return false }
+        guard let commitment = seen.commitmentIfDetached else { return false }
         return known.withLock { known in
-            guard let found = item.found else {
-                let named = known.named ?? Self.commitments(of: operands)
-                known.named = named
-                return named.contains(header.commitment)
-            }
+            let named = known.named ?? Self.commitments(of: operands)
+            known.named = named
+            guard !named.contains(commitment) else { return true }
+            guard let found = item.found else { return false }
             if known.folder != found.folder.identity {
                 known.inFolder = Self.commitments(in: found.folder)
                 known.folder = found.folder.identity
             }
-            return known.inFolder.contains(header.commitment)
+            return known.inFolder.contains(commitment)
         }
     }
 

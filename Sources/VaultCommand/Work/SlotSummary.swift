@@ -4,6 +4,15 @@ extension Inspection {
     /// The header copies that can be read. They are not authenticated.
     var headers: [HeaderSummary] { [front.summary, tail.summary].compactMap(\.self) }
 
+    /// The commitment of a container of which both copies can be read and are detached; nil if it may have slots of its own.
+    ///
+    /// A change that was interrupted leaves one copy with slots and one that is detached. A damaged copy may have slots, too:
+    /// whoever has its bytes can mend them.
+    var commitmentIfDetached: [UInt8]? {
+        guard problem == nil, headers.count == 2, headers.allSatisfy(\.isDetached) else { return nil }
+        return headers[0].commitment
+    }
+
     /// The slots in either copy, each once. They are not authenticated.
     var slots: [SlotDescription] {
         headers.flatMap(\.slots).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
