@@ -83,15 +83,17 @@ class Bench:
                 self.server.url, "--old", keys[0], "--new", keys[1], "--jobs", str(self.given.jobs)]
         if self.server is not None:
             self.server.requests.clear()
-        return subprocess.Popen(
-            command, cwd=self.folder, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-            start_new_session=True)
+        # Files, and no pipes: nobody reads while a run is watched, and a full pipe would stop it.
+        with open(self.folder / "output", "wb") as output, open(self.folder / "errors", "wb") as errors:
+            return subprocess.Popen(
+                command, cwd=self.folder, env=self.environment, stdout=output, stderr=errors, start_new_session=True)
 
     def row(self, engine, what, process, begun):
-        output, errors = process.communicate()
+        process.wait()
         seconds = time.monotonic() - begun
+        output = (self.folder / "output").read_text()
         if process.returncode != 0:
-            raise SystemExit(f"{engine} failed: {errors}")
+            raise SystemExit(f"{engine} failed: {(self.folder / 'errors').read_text()}")
         if engine == "parallel":
             # The command's results: one object a line.
             found = [json.loads(line)["outcome"] for line in output.splitlines()]
@@ -117,7 +119,7 @@ class Bench:
             while self.written() < self.given.count // 2 and process.poll() is None:
                 time.sleep(0.05)
             kill_session(process.pid)
-            process.communicate()
+            process.wait()
             begun = time.monotonic()
             self.row(engine, "after a kill", self.start(engine), begun)
         finally:
