@@ -50,6 +50,13 @@ import Testing
         #expect(try box.run("decrypt", "--key-file", "mine", "-o", "-", "d/c.vault").output == box.bytes("data"))
     }
 
+    @Test("ls shows the slots that are left", arguments: [true, false]) func lists(isAttach: Bool) throws {
+        let box = try prepared(isAttach: isAttach)
+        let line = try box.run("ls", "d/c.vault").text
+        #expect(line.split(separator: ", ").count == 3 && line.contains(", slots in a header file "), "\(line)")
+        #expect(line.split(separator: "key ").count == 3, "\(line)")
+    }
+
     @Test("a copy that is damaged may have slots") func damaged() throws {
         let box = try prepared(isAttach: true)
         var bytes = try #require(box.bytes("d/c.vault"))

@@ -151,14 +151,17 @@ struct Ls: Verb {
         _ slots: [SlotDescription], _ headers: [HeaderSummary], _ keyring: KeyringSession, _ owners: SlotOwners,
         isLong: Bool
     ) -> String {
-        guard !headers.contains(where: \.isDetached) else { return "slots in a header file" }
-        return slots.map { slot in
+        // A change that was interrupted leaves slots in one copy, and they open it.
+        let elsewhere = headers.contains(where: \.isDetached) ? ["slots in a header file"] : []
+        let ofCopies = Set(headers.filter { !$0.isDetached }.flatMap(\.slots))
+        let own = slots.filter(ofCopies.contains).map { slot in
             let id = "\(slot.keyID)"
             if let name = keyring.name(of: slot, in: headers) { return isLong ? "\(name) (\(id))" : name }
             let noun = (slot.isHidden ? "hidden " : "") + (slot.kind.isOfPublicKey ? slot.kind.name : slot.kind.noun)
             let owner = owners[slot].map { " (\($0.name))" } ?? ""
             guard isLong || slot.kind.idNamesSecret else { return noun + owner }
             return "\(noun) \(isLong ? id : String(id.prefix(8)))" + owner
-        }.joined(separator: ", ")
+        }
+        return (own + elsewhere).joined(separator: ", ")
     }
 }
