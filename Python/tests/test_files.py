@@ -190,6 +190,15 @@ def test_slots_move(tmp_path, key, plaintext):
     os.rename(beside, there)
     with pytest.raises(vaultfile.DamagedError, match="rotate_header_file"):
         vaultfile.rotate(there, new, add=other)
+    # A container that was cut is no header file.
+    cut, whole = tmp_path / "cut", vaultfile.encrypt(plaintext, new, header_capacity=4096)
+    for length in (500, 4095, 4097, len(whole) - 1):
+        cut.write_bytes(whole[:length])
+        with pytest.raises(vaultfile.DamagedError) as raised:
+            vaultfile.rotate(cut, new, add=other)
+        with pytest.raises(vaultfile.DamagedError) as found:
+            vaultfile.verify(cut, new)
+        assert "rotate_header_file" not in raised.value.message and raised.value.offset == found.value.offset
     report = vaultfile.reencrypt(body, new, other, drop=new, header=there)
     assert report["headerFileHeader"]["slots"][0]["id"] == other.id
     assert os.listdir(tmp_path / "stick") == [os.path.basename(report["headerFile"])]

@@ -7,6 +7,8 @@ struct Failure: Error {
     let message: String
     /// The status that a callback returned; 0 if none did.
     var callback: Int32 = 0
+    /// The place in the container, if it is about one.
+    var offset: UInt64?
 
     static func invalid(_ message: String) -> Failure { Failure(name: "invalidArgument", message: message) }
 
@@ -36,7 +38,7 @@ final class ErrorValue: Sendable {
             errorNumber = error.systemError?.rawValue ?? 0
         case let error as Failure:
             (name, message) = (error.name, error.message)
-            (offset, record, callback, errorNumber) = (nil, nil, error.callback, 0)
+            (offset, record, callback, errorNumber) = (error.offset, nil, error.callback, 0)
         case let error as Errno:
             (name, message) = ("inputFailed", "\(error)")
             (offset, record, callback, errorNumber) = (nil, nil, 0, error.rawValue)

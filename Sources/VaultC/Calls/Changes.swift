@@ -1,6 +1,7 @@
 // vaultfile.h documents the calls.
 // swift-format-ignore-file: AllPublicDeclarationsHaveDocumentation
 
+import SystemPackage
 import VaultFile
 
 extension Settings {
@@ -38,13 +39,16 @@ func keyChange(_ adding: OpaquePointer?, _ removing: OpaquePointer?, _ settings:
         removing: try unsafe givenRecipients(removing).selection(others: settings.has(.removeOthers)))
 }
 
-/// Runs a rotation of a container. If there are only as many bytes as a header file has, the error names the other call.
-private func rotating(_ body: () throws -> Rotation) throws -> JSON {
+/// Runs a rotation of a container. If there is a header file, the error names the other call.
+private func rotating(_ path: FilePath, _ body: (FilePath) throws -> Rotation) throws -> JSON {
     do {
-        return .rotation(try body())
+        return .rotation(try body(path))
     } catch let error as VaultError where error.code == .truncated && !error.isAboutHeaderFile {
+        let seen = try? Inspection(FileSource(at: path))
+        guard seen?.isHeaderFile == true else { throw error }
         throw Failure(
-            name: error.code.name, message: error.message + "; rotate_header_file changes the keys of a header file")
+            name: error.code.name, message: error.message + "; rotate_header_file changes the keys of a header file",
+            offset: error.offset)
     }
 }
 
@@ -56,9 +60,9 @@ public func rotate(
     unsafe reporting(report) {
         let settings = try unsafe settings(options)
         let change = try unsafe keyChange(adding, removing, settings)
-        return try rotating {
+        return try rotating(unsafe VaultC.path(path)) {
             try Vault.rotate(
-                at: unsafe VaultC.path(path), change, with: unsafe credentials(keys, settings),
+                at: $0, change, with: unsafe credentials(keys, settings),
                 options: settings.rotation)
         }
     }
@@ -74,9 +78,9 @@ public func rotateToCurrent(
         let keyring = try unsafe Handles.object(keyring, Keyring.self)
         var credentials = try credentials(nil, settings)
         credentials.keys = try unsafe givenKeys(keys, adding: keyring)
-        return try rotating {
+        return try rotating(unsafe VaultC.path(path)) {
             try Vault.rotate(
-                at: unsafe VaultC.path(path), keyring.keyChangeToCurrent(), with: credentials,
+                at: $0, keyring.keyChangeToCurrent(), with: credentials,
                 options: settings.rotation)
         }
     }
