@@ -100,7 +100,9 @@ struct Hint: Hashable, Sendable {
         case .copiesConflict:
             Hint("vaultfile inspect shows both; vaultfile repair --keep front or --keep tail keeps one")
         case .rotationUnfinished:
-            Hint("give the key that was being added; vaultfile repair --keep front gives up the newer copy")
+            Hint(
+                "give the key that was being added, or run the detach or attach that was interrupted again; vaultfile repair "
+                    + "--keep front gives up the newer copy")
         case .consentNeeded where verb != .reencrypt: giveUpAccess
         case .hardLinks: Hint("--break-links does it anyway")
         case .lastSlot where verb == .rotate:

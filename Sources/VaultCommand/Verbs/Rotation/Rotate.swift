@@ -36,7 +36,7 @@ struct Rotate: Verb {
             replaced as a whole, and the container is neither read nor needed. The container itself is passed over if its \
             header file is another INPUT of the command line whose name ends with .hdr, or with --recursive such a file in \
             the same folder; a header file that only --files-from names does not count. A container with a slot of its own, as \
-            after a detach or an attach that was interrupted, is never passed over. \
+            after a detach or an attach that was interrupted, is never passed over: run the same again to finish it. \
             Other header files of the container, and older copies of this one, open it as before with their own keys.
 
             --remove age1… removes the slot of this public key, and needs no identity of it; but a hidden slot is found \
