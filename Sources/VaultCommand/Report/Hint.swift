@@ -214,9 +214,17 @@ struct Hint: Hashable, Sendable {
         }
         guard !isPlain else { return name }
         // An apostrophe ends the quotes: what follows it in a name that a stranger chose would become a command. What is
-        // escaped needs the other quotes.
-        guard name.contains(where: { "'\\".contains($0) }) else { return "'\(name)'" }
-        return "$'" + name.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "\\'") + "'"
+        // escaped needs the other quotes. It looks at scalars: an apostrophe with an accent behind it is one Character,
+        // and an apostrophe for the shell.
+        let scalars = name.unicodeScalars
+        guard scalars.contains(where: { $0 == "'" || $0 == "\\" }) else { return "'\(name)'" }
+        var quoted = String.UnicodeScalarView("$'".unicodeScalars)
+        for scalar in scalars {
+            if scalar == "'" { quoted.append("\\") }
+            quoted.append(scalar)
+        }
+        quoted.append("'")
+        return String(quoted)
     }
     static func begin(withFile name: String) -> Hint {
         Hint("vaultfile encrypt -p \(quoted(name)) encrypts it with a passphrase; \(listsCommands)")
