@@ -102,14 +102,15 @@ struct InPlace: Sendable {
             if let missing = keys.whyKeysAreMissing { return missing }
         default: break
         }
-        if let input = try? Input(item) {
-            defer { input.close() }
-            if let failure = Failure(known, becauseOfKind: input) { return failure }
+        // Only for what a file has in it: to open a pipe again would wait for a writer.
+        if known.code != .inputFailed,
+            let failure = try? item.withInput({ Failure(known, becauseOfKind: $0) ?? $0.failure(ofRest: known) })
+        {
+            return failure
         }
         let missing = known.code == .inputFailed ? ExitStatus.noInput : .inputOutput
         let isReadOnly = known.systemError == .readOnlyFileSystem
-        let failure = Failure(known, about: item.subject, system: isReadOnly ? .cannotCreate : missing)
-        return (try? item.withInput { $0.failure(ofRest: known) }) ?? failure
+        return Failure(known, about: item.subject, system: isReadOnly ? .cannotCreate : missing)
     }
 
     /// Reports what was done; for a dry run, what would be done, in the same words.
