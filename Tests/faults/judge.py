@@ -121,8 +121,6 @@ class Judge:
             wrong += self.of_place(scene, run, folder, damaged)
         if scene.keyring:
             wrong += self.of_keyring(scene, run, folder)
-        if scene.items is not None:
-            wrong += self.of_store(scene, run, folder)
         if scene.is_unlocked is not None:
             wrong += self.of_unlocking(scene, run, folder)
         return wrong
@@ -147,8 +145,7 @@ class Judge:
         now = contents(folder)
         mine = {scene.place, *scene.outputs, *((scenes.KEYRING, scenes.KEYRING + ".key") if scene.keyring else ())}
         for name in sorted(set(now) | set(self.before)):
-            # The store is judged by what it holds. Its unfinished files are removed by a repair.
-            if name in mine or scene.items is not None and name.startswith(scenes.STORE + "/"):
+            if name in mine:
                 continue
             if name not in self.before:
                 if ".vaultfile-" in name and keeps_names:
@@ -263,55 +260,6 @@ class Judge:
             if by != 0:
                 wrong.append(f"{scene.unlocked_by} does not open the keyring: {by}")
         return wrong
-
-    def items_of(self, folder, keys):
-        """The items of the store: classes and contents; None if it was wiped, a text if it does not open."""
-        words = ("-S", scenes.STORE, *keys.split())
-        listed = self.call(folder, "store", "list", *words, "-l")
-        if listed.returncode == 80:
-            return None
-        if listed.returncode != 0:
-            return listed.stderr.decode()
-        found = {}
-        for line in listed.stdout.decode().splitlines():
-            protection, _, _, name = line.split()
-            found[name] = (protection, self.call(folder, "store", "get", *words, name).stdout)
-        return found
-
-    @staticmethod
-    def brief(items):
-        """Items for a message, with the lengths of their contents."""
-        if isinstance(items, dict):
-            return {name: (protection, len(text)) for name, (protection, text) in items.items()}
-        return items
-
-    def of_store(self, scene, run, folder):
-        """The store has its items as before or as after the change, and a second run completes the change."""
-        before, after = scenes.ITEMS, scene.items or None
-        found, wrong = self.items_of(folder, scenes.STORE_KEYS), []
-        # An input that seems to end too early is named: a part of it is there then.
-        if run.status == 0 and "changed while it was read" in run.stderr and isinstance(found, dict):
-            whole = {name: (protection, after[name][1] if name in after and after[name][1].startswith(text) else text)
-                     for name, (protection, text) in found.items()}
-            if whole != after:
-                wrong.append(f"a changed input, and the items are {self.brief(found)}")
-        elif found not in ([after] if run.status == 0 else [before, after]):
-            wrong.append(f"status {run.status}, and the items are {self.brief(found)}")
-        if found != after or before == after:
-            again = self.call(folder, *scene.words.split(), environment=scene.variables(folder))
-            if again.returncode != 0:
-                wrong.append(f"the second run: {again.returncode} {again.stderr.decode()!r}")
-            if (found := self.items_of(folder, scenes.STORE_KEYS)) != after:
-                wrong.append(f"after the second run the items are {self.brief(found)}")
-        if after is None:
-            return wrong
-        if scene.unlocks and self.items_of(folder, f"--device-key file:key --unlock file:{scene.unlocks}") != after:
-            wrong.append(f"{scene.unlocks} does not unlock the store")
-        repaired = self.call(folder, *scenes.store("check", "--repair").split())
-        if repaired.returncode != 0:
-            wrong.append(f"a repair: {repaired.returncode} {repaired.stderr.decode()!r}")
-        left = [name for name in contents(os.path.join(folder, scenes.STORE)) if ".vaultfile-" in name]
-        return wrong + [f"{name} is left behind" for name in left]
 
     def of_unlocking(self, scene, run, folder):
         """With status 0, the keyring is unlocked, or locked, as it should be. Then locks it."""

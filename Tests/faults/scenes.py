@@ -43,11 +43,6 @@ class Scene:
     # A run before, without faults, that unlocks the keyring; and whether the keyring is unlocked after the run.
     first: str = None
     is_unlocked: bool = None
-    # The items of the store after the change: maps each name to its class and contents. Before, they are ITEMS. Nothing
-    # is left of a store that was wiped.
-    items: dict = None
-    # A key that also unlocks the store after the change.
-    unlocks: str = None
     # The run starts other programs, whose calls do not fail.
     has_children: bool = False
     # The status without faults.
@@ -72,20 +67,6 @@ BY_KEY = {"one": ("one.vault", TINY), "two": ("two.vault", TINY), "three": ("c.v
 PLAINTEXTS = {"plain", "1", "2", "new", "changed", "standard input"}
 # The contents of a container, if they are not PLAIN.
 CONTENTS = {"tiny.vault": TINY}
-
-# The store and its items at the beginning.
-STORE = "s"
-STORE_KEYS = "--device-key file:key --unlock file:other"
-ITEMS = {"a": ("complete", PLAIN), "b": ("always", TINY), "d": ("unless-open", TINY)}
-
-
-def store(verb, words=""):
-    return f"store {verb} -S {STORE} {STORE_KEYS} {words}".strip()
-
-
-def without(name):
-    return {other: item for other, item in ITEMS.items() if other != name}
-
 
 # The changes of a container's slots.
 EXCHANGED = {"opened_by": ("new-key",), "refused": ("other",)}
@@ -201,20 +182,6 @@ SCENES = [
           environment=(("VAULTFILE_KEYRING", KEYRING),)),
     Scene("key list, unlocked", "key list", first="key unlock --unlock file:key", is_unlocked=True,
           environment=(("VAULTFILE_KEYRING", KEYRING),)),
-    Scene("store get", store("get", "a"), stdout="plain"),
-    Scene("store list", store("list")),
-    Scene("store put", store("put", "--class complete --as new tiny"), items={**ITEMS, "new": ("complete", TINY)}),
-    Scene("store put, replacing", store("put", "--as a tiny"), items={**ITEMS, "a": ("complete", TINY)}),
-    Scene("store put, sealed", f"store put -S {STORE} --device-key file:key --class unless-open --as new tiny",
-          items={**ITEMS, "new": ("unless-open", TINY)}),
-    Scene("store remove", f"store remove -S {STORE} --device-key file:key a", items=without("a")),
-    Scene("store move", store("move", "a new"), items={**without("a"), "new": ITEMS["a"]}),
-    Scene("store protect", store("protect", "--class always a"), items={**ITEMS, "a": ("always", PLAIN)}),
-    Scene("store check, repairing", store("check", "--repair"), items=ITEMS, also=(65,)),
-    Scene("store rotate", store("rotate", "--class complete"), items=ITEMS, also=(65,)),
-    Scene("store passphrase", f"store passphrase -S {STORE} --unlock file:other --add file:new-key", items=ITEMS,
-          unlocks="new-key"),
-    Scene("store wipe", f"store wipe -S {STORE} --yes", items={}),
 ]
 
 
@@ -288,12 +255,6 @@ def prepare(vaultfile, folder):
     write("no-footer.vault", before[:-32] + bytes(32))
     middle = 4096 + 65_556 + 5
     write("damaged.vault", before[:middle] + bytes([before[middle] ^ 1]) + before[middle + 1:])
-    call(*store("create").split())
-    for name, (protection, text) in ITEMS.items():
-        # The last one is not settled: a program without the owner's key has written it.
-        keys = STORE_KEYS.split()[:None if protection == "complete" else 2]
-        call("store", "put", "-S", STORE, *keys, "--class", protection, "--as", name,
-             "plain" if text == PLAIN else "tiny")
     for name in KEYS:
         call("key", "generate", "--name", name, "--unlock", "file:key")
         call("encrypt", "--key", name, "--unlock", "file:key", "-o", BY_KEY[name][0], "tiny")

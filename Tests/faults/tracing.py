@@ -58,9 +58,6 @@ def file_of(call, arguments, folder):
     name = os.path.basename(path)
     if name.startswith("vaultfile-edit-"):
         return "folder of the text"
-    # The names of items' files differ in every store.
-    if re.fullmatch(r"[0-9a-f]{32}\.vault", name):
-        return "file of an item"
     return "temporary name" if name.startswith(".vaultfile-") else name
 
 
