@@ -6,7 +6,7 @@ public import VaultStream
 import VaultSystem
 
 /// A folder with the stores of many accounts (Spec, E.10). Each account has a store of its own, whose device key is in the
-/// group. ``erase(_:)`` destroys that key, and so the account's items, whatever their number.
+/// group. ``erase(_:onUnreadable:)`` destroys that key, and so the account's items, whatever their number.
 ///
 ///     let group = try StoreGroup.open(at: folder, unlocking: KeySet(keys: [groupKey]))
 ///     let store = try group.createStore(of: "4711")
