@@ -83,7 +83,7 @@ class Bench:
                 self.server.url, "--old", keys[0], "--new", keys[1], "--jobs", str(self.given.jobs)]
         if self.server is not None:
             self.server.requests.clear()
-        # Files, and no pipes: nobody reads while a run is watched, and a full pipe would stop it.
+        # The output goes to files. A pipe is not read while a run is watched, and a full pipe would stop the run.
         with open(self.folder / "output", "wb") as output, open(self.folder / "errors", "wb") as errors:
             return subprocess.Popen(
                 command, cwd=self.folder, env=self.environment, stdout=output, stderr=errors, start_new_session=True)

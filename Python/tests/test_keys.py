@@ -300,7 +300,7 @@ def test_the_status_of_one_callback_is_not_that_of_another():
     source.keep(ZeroDivisionError())
     status = keys.keep(KeyError())
     assert source.take(status) is None and isinstance(keys.take(status), KeyError)
-    # Exceptions that nobody takes do not fill the memory, and the newest are kept.
+    # Exceptions that are not fetched do not fill the memory. The newest ones are kept.
     kept = [source.keep(ZeroDivisionError()) for _ in range(3000)]
     assert source.take(kept[0]) is None and source.take(kept[-1]) is not None
     assert len(source._kept) <= 1024

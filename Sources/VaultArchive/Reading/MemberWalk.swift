@@ -91,7 +91,7 @@ public struct MemberWalk {
             /// A gap was passed over.
             case gap
             case end
-            /// Nothing can be read behind a gap, or nobody wants more.
+            /// Nothing behind a gap can be read, or the caller wants no more.
             case stopped
         }
 

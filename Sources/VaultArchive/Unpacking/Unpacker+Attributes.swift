@@ -17,7 +17,7 @@ extension Unpacker {
             let target = member.linkTarget.map(CChar.init(bitPattern:)) + [0]
             unsafe target.withUnsafeBufferPointer { unsafe calls.archive_entry_copy_symlink(entry, $0.baseAddress) }
         }
-        // Such as that of a file that nobody can remove. A second guard: the writers are not asked to restore them.
+        // For example the flag of a file that cannot be removed. This is a second guard: no writer is asked to restore flags.
         unsafe calls.archive_entry_set_fflags(entry, 0, 0)
         if !options.preserves { limitAttributes() }
         renameAttributes(member.attributeNames)

@@ -77,7 +77,7 @@ enum Selection: Sendable {
         switch self {
         case .containers, .containersAndHeaderFiles:
             if isNamedSo { return true }
-            // Also if it lost its first bytes: if it were passed over, nobody would learn that the only slots are lost.
+            // It counts without its first bytes, too. Passed over, the loss of the only slots would stay unseen.
             if self == .containersAndHeaderFiles, input.operand.hasEndingOfHeaderFile { return true }
             do throws(Failure) {
                 if self == .containers, try input.headerFile(FileSource(input.descriptor)) != nil { return false }

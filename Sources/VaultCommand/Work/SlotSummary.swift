@@ -7,7 +7,7 @@ extension Inspection {
     /// The commitment of a container of which both copies can be read and are detached; nil if it may have slots of its own.
     ///
     /// A change that was interrupted leaves one copy with slots and one that is detached. A damaged copy may have slots, too:
-    /// whoever has its bytes can mend them.
+    /// a person who has its bytes can mend them.
     var commitmentIfDetached: [UInt8]? {
         guard problem == nil, headers.count == 2, headers.allSatisfy(\.isDetached) else { return nil }
         return headers[0].commitment
