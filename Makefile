@@ -10,6 +10,8 @@ DEPENDENCIES = libsodium-dev libssl-dev libutf8proc-dev zlib1g-dev libarchive-de
 # The programs of `make recipes`.
 RECIPES = curl systemd pass gnupg libsecret-tools gnome-keyring dbus swtpm tpm2-tools libtss2-tcti-swtpm0 softhsm2 opensc \
 	nbdkit libnbd-bin jq fuse3
+# The programs of `make library-check` and `make python-check`.
+CHECKERS = valgrind python3-venv openjdk-17-jre-headless parallel
 
 # The last option makes the compiler refer to types by symbols, which the linker resolves. Otherwise the runtime parses
 # names and searches every conformance in the program for them. Start-up takes a sixth less time with it.
@@ -47,7 +49,8 @@ fi
 .PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python \
     python-check python-bench fleet-engines fleet-check fleet-bench demo test check pages recipes test-more crash faults timing \
     mutants sanitize sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources \
-    lint docs outside examples reference bench-stores bench-folders vectors man completions install uninstall dependencies clean
+    lint docs outside examples more-swift more-languages reference bench-stores bench-folders vectors man completions \
+    install uninstall dependencies clean
 
 build: dependencies
 	$(SWIFT) build $(RELEASE)
@@ -85,7 +88,7 @@ library: dependencies
 
 # What the library exports and needs, its header, and a program in C that calls all of it.
 library-check: library
-	@$(call install,valgrind)
+	@$(call install,$(CHECKERS))
 	$(PYTHON) Tests/C/check-library.py $(SWIFTC) $(LIBRARY)
 	CLANG=$(CLANG) Tests/C/run.sh $(LIBRARY)
 
@@ -130,7 +133,7 @@ python: library
 
 # Tests the wheel as users install it, in an environment of its own.
 python-check: python build
-	@$(call install,openjdk-17-jre-headless parallel)
+	@$(call install,$(CHECKERS))
 	rm -rf $(WHEELS)/user
 	$(PYTHON) -m venv $(WHEELS)/user
 	$(WHEELS)/user/bin/python -m pip install -q -r Python/requirements-tests.txt $(WHEELS)/wheel/*.whl
@@ -191,14 +194,28 @@ check: build
 # What costs more than `make test`: builds the documentation, the package outside and the examples, runs the recipes, the
 # reference with mutated containers and crashes, and the long tests, reads every vector with the command that has no
 # OpenSSL, runs each fuzz target under AddressSanitizer for five seconds, and runs the library's tests of threads under
-# ThreadSanitizer. Takes about half an hour on two cores.
-test-more: docs outside examples recipes reference library-check python-check
+# ThreadSanitizer. Takes about half an hour on two cores. What uses one core for most of its time runs side by side; the
+# packages are installed before, because two runs of apt-get refuse each other.
+test-more: dependencies
+	@$(call install,$(RECIPES) $(CHECKERS))
+	$(MAKE) --jobs=2 --output-sync=recurse more-swift more-languages
+	$(MAKE) recipes
 	$(TESTED) --filter '$(LONG)'
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits --product vaultfile
 	VAULTFILE_BINARY=$(CURDIR)/$(WITHOUT_OPENSSL) $(TESTED) --filter 'CommandVectors|OperationVectors'
 	$(MAKE) fuzz TIME=5
 	VAULTFILE_TESTS=VaultFileTests $(MAKE) sanitize-thread ONLY='ConcurrencyTests|AsyncTests|PipelineTests' \
 	    CHECKED='VAULTFILE_OPTIMIZED=1 VAULTFILE_PYTHON=$(PYTHON)'
+
+more-swift: build
+	$(MAKE) docs
+	$(MAKE) outside
+	$(MAKE) examples
+
+more-languages: build
+	$(MAKE) reference
+	$(MAKE) library-check
+	$(MAKE) python-check
 
 # The recipes of Documentation/Unlocking.md and Documentation/Mount.md, as they are printed there. One of them: make recipes RECIPE=tpm.
 recipes: build
