@@ -47,7 +47,7 @@ install = if command -v dpkg >/dev/null && ! dpkg -s $(1) >/dev/null 2>&1; then 
 fi
 
 .PHONY: all build static libsodium library library-check library-bench library-install library-uninstall python \
-    python-check python-bench fleet-engines fleet-check fleet-bench demo test check pages recipes test-more crash faults timing \
+    python-user python-check python-bench fleet-bench demo test check pages recipes test-more crash faults timing \
     mutants sanitize sanitize-thread sanitize-address fuzz fuzz-coverage fuzz-command bench bench-check resources \
     lint docs outside examples more-swift more-languages reference bench-stores bench-folders vectors man completions \
     install uninstall dependencies clean
@@ -131,37 +131,27 @@ python: library
 	PATH="$(CURDIR)/$(WHEELS)/tools/bin:$$PATH" auditwheel repair -w $(WHEELS)/wheel $(WHEELS)/plain/*.whl
 	PATH="$(CURDIR)/$(WHEELS)/tools/bin:$$PATH" auditwheel show $(WHEELS)/wheel/*.whl
 
-# Tests the wheel as users install it, in an environment of its own.
-python-check: python build
+# The wheel as users install it, in an environment of its own, with what the tests and the engines of Examples/Fleet need.
+USER = $(WHEELS)/user
+python-user: python
 	@$(call install,$(CHECKERS))
-	rm -rf $(WHEELS)/user
-	$(PYTHON) -m venv $(WHEELS)/user
-	$(WHEELS)/user/bin/python -m pip install -q -r Python/requirements-tests.txt $(WHEELS)/wheel/*.whl
-	cd Python && ../$(WHEELS)/user/bin/python -m mypy && \
-	    VAULTFILE_BINARY=$(CURDIR)/$(BINARY) ../$(WHEELS)/user/bin/python -m pytest
+	rm -rf $(USER)
+	$(PYTHON) -m venv $(USER)
+	$(USER)/bin/python -m pip install -q -r Python/requirements-tests.txt $(WHEELS)/wheel/*.whl
+
+# Tests the wheel.
+python-check: python-user build
+	cd Python && ../$(USER)/bin/python -m mypy && \
+	    VAULTFILE_BINARY=$(CURDIR)/$(BINARY) ../$(USER)/bin/python -m pytest
 
 # Prints a table of Benchmarks/PYTHON.md. make python-bench BENCH=random
-python-bench: python
-	@test -x $(WHEELS)/user/bin/python || $(PYTHON) -m venv $(WHEELS)/user
-	$(WHEELS)/user/bin/python -m pip install -q -r Python/requirements-tests.txt pyrage cryptography
-	$(WHEELS)/user/bin/python -m pip install -q --force-reinstall --no-deps $(WHEELS)/wheel/*.whl
-	$(WHEELS)/user/bin/python Benchmarks/python/run.py $(BENCH)
-
-# The program of Ray in Examples/Fleet. `make python-check` runs those of the other engines.
-FLEET = $(WHEELS)/engines
-fleet-engines: python build
-	@$(call install,openjdk-17-jre-headless)
-	rm -rf $(FLEET)
-	$(PYTHON) -m venv $(FLEET)
-	$(FLEET)/bin/python -m pip install -q -r Python/requirements-tests.txt -r Python/requirements-engines.txt \
-	    $(WHEELS)/wheel/*.whl
-
-fleet-check: fleet-engines
-	cd Python && VAULTFILE_BINARY=$(CURDIR)/$(BINARY) ../$(FLEET)/bin/python -m pytest -m engines
+python-bench: python-user
+	$(USER)/bin/python -m pip install -q pyrage cryptography
+	$(USER)/bin/python Benchmarks/python/run.py $(BENCH)
 
 # Prints the table of Benchmarks/FLEET.md.
-fleet-bench: fleet-engines
-	$(FLEET)/bin/python Benchmarks/fleet/run.py $(BINARY) $(BENCH)
+fleet-bench: python-user build
+	$(USER)/bin/python Benchmarks/fleet/run.py $(BINARY) $(BENCH)
 
 libsodium: dependencies
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits $(RELEASE)

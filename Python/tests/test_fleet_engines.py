@@ -1,4 +1,4 @@
-"""The programs in Examples/Fleet, each once with its engine on this machine. Ray's takes `make fleet-check`."""
+"""The programs in Examples/Fleet, each once with its engine on this machine."""
 
 import importlib.util
 import json
@@ -22,8 +22,7 @@ COUNT = 120
 
 
 @pytest.mark.parametrize("engine, package", [
-    ("threads", "boto3"), ("dask", "distributed"), ("spark", "pyspark"),
-    pytest.param("ray", "ray", marks=pytest.mark.engines)])
+    ("threads", "boto3"), ("dask", "distributed"), ("spark", "pyspark"), ("ray", "ray")])
 def test_engine(engine, package, tmp_path):
     if importlib.util.find_spec(package) is None:
         pytest.skip(f"{package} is not installed")
