@@ -203,7 +203,7 @@ public enum Program {
 
     /// A message of the parser, on one line, with its arguments decoded and escaped.
     private static func text(_ message: String) -> String {
-        let words = message.split(separator: "\n").map { line in
+        let words = ArgumentText.shortened(message).split(separator: "\n").map { line in
             Escaping.line(ArgumentText.decode(String(line.drop { $0 == " " })))
         }
         let text = words.joined(separator: " ")

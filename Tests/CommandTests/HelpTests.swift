@@ -131,6 +131,16 @@ import Testing
         #expect(outcome.ending == .status(64) && !outcome.errors.contains("did you mean"), "\(outcome.errors)")
     }
 
+    @Test("of thousands of unexpected arguments, the message repeats a few") func unexpected() throws {
+        let box = try Sandbox()
+        let names = (0...5000).map { "f\($0)" }
+        let found = try box.run((["detach", "--key-file", "k"] + names).map { Array($0.utf8) })
+        #expect(found.ending == .status(64) && found.errors.utf8.count < 500, "\(found.errors.prefix(1000))")
+        #expect(found.errors.contains("5000 unexpected arguments: 'f1', 'f2', 'f3' and 4997 more\n"))
+        let few = try box.run("detach", "--key-file", "k", "a", "b", "c", "d")
+        #expect(few.errors.contains("3 unexpected arguments: 'b', 'c', 'd'"), "\(few.errors)")
+    }
+
     @Test(
         "an option is suggested only if it is near",
         arguments: [

@@ -48,6 +48,24 @@ enum ArgumentText {
         text.unicodeScalars.split(separator: separator, omittingEmptySubsequences: false).map { decode(String($0)) }
     }
 
+    /// The most unexpected arguments that a message repeats: a pattern of the shell can give thousands.
+    private static let mostRepeated = 3
+
+    /// The parser's message about unexpected arguments with the first of them and their true number: it knows joined ones
+    /// as one. Any other message as it is.
+    static func shortened(_ message: String) -> String {
+        let number = Int(message.prefix { ("0"..."9").contains($0) }) ?? 0
+        let lead = " unexpected arguments: '"
+        guard message.hasPrefix("\(number)\(lead)") else { return message }
+        let list = message.dropFirst("\(number)\(lead)".count).dropLast()
+        let count = number + list.unicodeScalars.count { $0 == separator }
+        guard count > mostRepeated else { return message }
+        let first = list.split(separator: "', '", maxSplits: mostRepeated, omittingEmptySubsequences: false)
+            .prefix(mostRepeated).flatMap { $0.unicodeScalars.split(separator: separator) }.prefix(mostRepeated)
+        return "\(count)\(lead)" + first.map { String($0) }.joined(separator: "', '")
+            + "' and \(count - first.count) more"
+    }
+
     private static func encode(_ argument: [UInt8], mayBeOption: Bool) -> String {
         guard !argument.isEmpty else { return String(nothing) }
         // In `-oFILE` all that follows is the name, as in GNU tools, even if it contains a `=`.
