@@ -19,6 +19,12 @@ public struct KeyID: Hashable, Sendable {
         self.init(bytes: bytes)
     }
 
+    /// Returns nil unless the text is 32 hexadecimal digits in lower case, as it is in a text that has one form.
+    package init?(lowerCaseHex hex: String) {
+        self.init(hex: hex)
+        guard description == hex else { return nil }
+    }
+
     package init(unchecked bytes: ArraySlice<UInt8>) {
         precondition(bytes.count == Self.count)
         self.bytes = [UInt8](bytes)

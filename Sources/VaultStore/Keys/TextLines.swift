@@ -85,7 +85,7 @@ struct TextLines: ~Copyable {
     /// The ID in a word: 32 hexadecimal digits, lower case.
     func id(_ index: Int) throws(StoreError) -> KeyID {
         let hex = word(index, atMost: 32)
-        guard let id = KeyID(hex: hex), id.description == hex else { throw malformed("has no ID in lower case") }
+        guard let id = KeyID(lowerCaseHex: hex) else { throw malformed("has no ID in lower case") }
         return id
     }
 
@@ -104,10 +104,7 @@ struct TextLines: ~Copyable {
         let key: SymmetricKey
         do throws(VaultError) {
             key = try text.withBytes { text throws(VaultError) in
-                let word = text.extracting(range)
-                // In upper case only, so that a text has one form.
-                guard word.count > 0, word[0] == UInt8(ascii: "V") else { throw VaultError(.badKey, "") }
-                return try SymmetricKey(keyLine: word)
+                try SymmetricKey(keyWord: text.extracting(range))
             }
         } catch {
             guard error.code == .badKey else { throw error }

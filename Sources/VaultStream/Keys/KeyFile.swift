@@ -62,6 +62,14 @@ extension SymmetricKey {
         try self.init(Self.decode(line))
     }
 
+    /// Reads a key that is a word of a keyring, a card or a keybag: in upper case only, so that such a text has one form.
+    package convenience init(keyWord word: Span<UInt8>) throws(VaultError) {
+        guard word.count > 0, word[0] == UInt8(ascii: "V") else {
+            throw VaultError(.badKey, "it is no key in upper case")
+        }
+        try self.init(keyLine: word)
+    }
+
     /// Writes the line of this key, without a line end: `keyLineCount` characters from `start` on.
     package func encodeKeyLine(into text: inout MutableSpan<UInt8>, at start: Int) {
         secret.withBytes { Self.form.encode($0, isUpper: true, into: &text, at: start) }

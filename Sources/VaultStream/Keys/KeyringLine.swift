@@ -67,7 +67,7 @@ struct KeyringLine {
     private func id(in text: Span<UInt8>) throws(VaultError) -> KeyID? {
         guard !isDash(text.extracting(words[2])) else { return nil }
         let hex = String(decoding: bytes(2, of: text, atMost: 2 * KeyringText.idCount), as: UTF8.self)
-        guard let id = KeyID(hex: hex), id.description == hex else { throw malformed("has no key ID in lower case") }
+        guard let id = KeyID(lowerCaseHex: hex) else { throw malformed("has no key ID in lower case") }
         return id
     }
 
@@ -80,10 +80,9 @@ struct KeyringLine {
     // MARK: Secrets
 
     private func checkKey(_ word: Span<UInt8>, _ id: KeyID?) throws(VaultError) {
-        // In upper case only, so that a keyring has one text.
-        guard word.count > 0, word[0] == UInt8(ascii: "V"),
-            let key = try ifGood({ () throws(VaultError) in try SymmetricKey(keyLine: word) })
-        else { throw malformed("has no key in it, or one that was mistyped") }
+        guard let key = try ifGood({ () throws(VaultError) in try SymmetricKey(keyWord: word) }) else {
+            throw malformed("has no key in it, or one that was mistyped")
+        }
         guard key.id == id else { throw malformed("has a key of another ID") }
     }
 
