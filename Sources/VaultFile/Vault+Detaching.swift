@@ -110,29 +110,37 @@ extension Vault {
     /// Opens a container, and if it is detached, with the header file that has the name for it (DET-4).
     ///
     /// Use it where a user has named no header file. The file is looked for only if a header copy says that there is one,
-    /// and only after opening without it failed for lack of a key: a planted file would otherwise be one more way in.
+    /// and only after opening without it failed for lack of a key: a planted file would otherwise be one more way in. A
+    /// repair that ends with `rotationUnfinished` is tried with the header file, too: it then completes a detach that was
+    /// interrupted.
     ///
     /// - Parameters:
     ///   - place: the place of the container.
     ///   - body: opens the container with this header file; nil for none. It may be called twice. The place is valid only
     ///     during the call.
     /// - Returns: what `body` returns.
-    /// - Throws: what `body` throws.
+    /// - Throws: what `body` throws; `inputFailed` if the system does not tell whether there is a header file.
     public static func withHeaderFile<R>(
         of place: FilePlace, _ body: (_ headerFile: FilePlace?) throws -> R
     ) throws -> R {
         guard let source = try? FileSource(at: place, locking: .none),
-            let ends = try? ContainerEnds(reading: source), ends.showsMark, let commitment = ends.commitment,
-            let found = place.headerFile(commitment)
+            let ends = try? ContainerEnds(reading: source), ends.showsMark, let commitment = ends.commitment
         else { return try body(nil) }
         // No slot of the container itself can open then.
-        if ends.showsOnlyMarks { return try body(found) }
+        if ends.showsOnlyMarks { return try body(place.headerFile(commitment)) }
         do {
             return try body(nil)
-        } catch let error as VaultError {
-            let isOfSlots = [.wrongKey, .headerDetached, .limitExceeded, .pluginFailed].contains(error.code)
-            guard isOfSlots else { throw error }
+        } catch let error as VaultError where error.mayLackHeaderFile {
+            guard let found = try place.headerFile(commitment) else { throw error }
             return try body(found)
         }
+    }
+}
+
+extension VaultError {
+    /// Whether a call can end with this error because it was not given the header file: no slot opened, or after a detach
+    /// that was interrupted, the newer copy has none (ROT-5).
+    fileprivate var mayLackHeaderFile: Bool {
+        [.wrongKey, .headerDetached, .limitExceeded, .pluginFailed, .rotationUnfinished].contains(code)
     }
 }

@@ -442,7 +442,9 @@ def rotate(data: bytes, secrets: Secrets, change: Change, random: Random, option
     hand = Hand(secrets, change)
     state, _ = opened(data, hand)
     current = current_copy(state, hand, options)
-    require(not current.is_detached, "headerDetached", "rotate its header file")  # DET-10
+    if current.is_detached:  # DET-10
+        stopped = options.keep is None and any(not header.is_detached for header in state.valid)
+        raise VaultError("rotationUnfinished" if stopped else "headerDetached", "rotate its header file")
     slots = changed_slots(current, change, hand)
     if slots == list(current.slots) and options.keep is None:  # ROT-17
         return finished(data, made_equal(data, state, current), state)

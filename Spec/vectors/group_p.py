@@ -412,6 +412,8 @@ def rotation():
     stopped = placed(b, b.copy(slots=[own]), marks(b, 2))
     operation("P23", "the-body-itself-where-the-mark-is-named", stopped, "rotate", keep="tail", consent=True, **adding,
               result="headerDetached", tests="DET-10 ROT-6", comment="no slot is put beside the mark", **PART)
+    operation("P23", "the-body-itself-after-a-stopped-detach", stopped, "rotate", header_file=header_file(b), **adding,
+              result="rotationUnfinished", tests="DET-10", comment="the slots of the front would stay", **PART)
 
 
 def recoveries():

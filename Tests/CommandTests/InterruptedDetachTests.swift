@@ -42,7 +42,7 @@ import Testing
             // The header file cannot complete a detach while its slots are changed: the run says what is left.
             #expect(done.ending == .status(77) && done.text.hasPrefix("failed\td/c.vault\n"), "\(done.text)")
             #expect(done.errors.contains("d/c.vault: ") && done.errors.contains("(rotationUnfinished)"))
-            #expect(done.errors.contains("run the detach or attach that was interrupted again"), "\(done.errors)")
+            #expect(done.errors.contains("vaultfile repair with the header file completes it"), "\(done.errors)")
             let again = try box.run("detach", "--key-file", "mine", "d/c.vault")
             #expect(again.ending == .status(0), "\(again.errors)")
             return try refusesLeaked(box)
@@ -55,6 +55,37 @@ import Testing
         let leaked = try box.run("decrypt", "--key-file", "leaked", "-o", "-", "d/c.vault")
         #expect(leaked.ending == .status(77) && leaked.output.isEmpty, "\(leaked.errors)")
         #expect(try box.run("decrypt", "--key-file", "mine", "-o", "-", "d/c.vault").output == box.bytes("data"))
+    }
+
+    @Test("what verify says is true: repair completes a detach, with the header file", arguments: [true, false])
+    func repairs(isNamed: Bool) throws {
+        let box = try prepared(isAttach: false)
+        let seen = try box.run("verify", "--key-file", "mine", "d/c.vault")
+        #expect(seen.ending == .status(65) && seen.errors.contains("(rotationUnfinished)"), "\(seen.errors)")
+        #expect(seen.errors.contains("repair with the key or the header file that was new"), "\(seen.errors)")
+        var words = ["repair", "--key-file", "mine"]
+        if isNamed {
+            try box.shell("mv d/*.hdr h")
+            let without = try box.run((words + ["d/c.vault"]).map { Array($0.utf8) })
+            #expect(without.ending == .status(77) && without.errors.contains("(rotationUnfinished)"))
+            #expect(without.errors.contains("vaultfile repair with the header file completes it"), "\(without.errors)")
+            words += ["--header", "h"]
+        }
+        let done = try box.run((words + ["d/c.vault"]).map { Array($0.utf8) })
+        #expect(done.ending == .status(0) && done.text.hasPrefix("repaired\td/c.vault\t"), "\(done.errors)")
+        #expect(done.errors.contains("only the tail (generation 2) has its slots in a header file"), "\(done.errors)")
+        #expect(done.errors.split(separator: "its header copies differ").count == 2, "\(done.errors)")
+        let header = isNamed ? ["--header", "h"] : []
+        let after = try box.run((["verify", "--key-file", "mine"] + header + ["d/c.vault"]).map { Array($0.utf8) })
+        #expect(after.ending == .status(0) && after.text == "d/c.vault: intact\n", "\(after.errors)")
+    }
+
+    @Test("reencrypt makes a container that is detached") func reencrypts() throws {
+        let box = try prepared(isAttach: false)
+        let done = try box.run("reencrypt", "--key-file", "mine", "--key-file", "leaked", "d/c.vault")
+        #expect(done.ending == .status(0), "\(done.errors)")
+        #expect(try box.run("cat", "--key-file", "mine", "d/c.vault").output == box.bytes("data"))
+        #expect(try box.run("ls", "d/c.vault").text.contains("slots in a header file"))
     }
 
     @Test("ls shows the slots that are left", arguments: [true, false]) func lists(isAttach: Bool) throws {

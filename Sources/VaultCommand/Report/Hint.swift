@@ -64,6 +64,7 @@ struct Hint: Hashable, Sendable {
         }
         if let verb, verb.worksInPlace, let hint = inPlace(code, verb) { return hint }
         return switch code {
+        case .headerDetached where verb == .ls || verb == .mount: placeHeaderFile
         case .headerDetached: nameHeaderFile
         case .notDetached: Hint("leave out --header; it is the header file of an earlier state, or of a copy")
         case .limitExceeded:
@@ -101,8 +102,8 @@ struct Hint: Hashable, Sendable {
             Hint("vaultfile inspect shows both; vaultfile repair --keep front or --keep tail keeps one")
         case .rotationUnfinished:
             Hint(
-                "give the key that was being added, or run the detach or attach that was interrupted again; vaultfile repair "
-                    + "--keep front gives up the newer copy")
+                "give the key that was being added; after an interrupted detach, vaultfile repair with the header file "
+                    + "completes it; vaultfile repair --keep front gives up the newer copy")
         case .consentNeeded where verb != .reencrypt: giveUpAccess
         case .hardLinks: Hint("--break-links does it anyway")
         case .lastSlot where verb == .rotate:
@@ -136,7 +137,9 @@ struct Hint: Hashable, Sendable {
         case .frontDamaged, .tailDamaged:
             Hint("the contents are right; vaultfile repair makes this header copy again from the other one")
         case .rotationUnfinished:
-            Hint("the contents are right; vaultfile repair, or the same rotate again, finishes it")
+            Hint(
+                "the contents are right; the same command again finishes it, and so does vaultfile repair with the key or the "
+                    + "header file that was new")
         case .copiesConflict:
             Hint(
                 "the contents are right; vaultfile repair --keep front or --keep tail keeps one copy; find out who "
@@ -260,8 +263,12 @@ struct Hint: Hashable, Sendable {
     static let outputFolderAlso = Hint("of -o, only -o FOLDER/ goes with it")
     static let outputIntoFolder = Hint("-o FOLDER/, with the slash, writes into it")
     static let otherHeaderName = Hint("the header file is a file of its own: give it another name")
-    static let nameHeaderFile = Hint(
-        "--header FILE names it; a container whose header files are all lost cannot be opened any more")
+    static let nameHeaderFile = Hint("--header FILE names it; \(ifHeaderFilesAreLost)")
+    /// For verbs without that option.
+    private static let placeHeaderFile =
+        Hint("it has to be beside the container, under the name that detach gives it; \(ifHeaderFilesAreLost)")
+    private static let ifHeaderFilesAreLost =
+        "a container whose header files are all lost cannot be opened any more"
     /// For what is wrong with a header file: nothing repairs one.
     static let otherHeaderFile = Hint("--header FILE names another copy of it")
     static let otherCopyOfHeaderFile = Hint("another copy of the header file opens the container as before")

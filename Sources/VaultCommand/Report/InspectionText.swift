@@ -106,9 +106,7 @@ extension SlotReport {
     private static let markType: UInt16 = 6
 
     fileprivate var line: String {
-        if type == Self.markType {
-            return "none: the slots are in a header file"
-        }
+        if type == Self.markType { return "none: the slots are in a header file" }
         let isOther = kind == SlotDescription.Kind.unknown.word
         var line = "\(id)  \(isOther ? "type \(type)" : kind)"
         if let keyName { line += " \(keyName)" }

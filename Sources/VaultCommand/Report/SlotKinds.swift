@@ -37,3 +37,8 @@ extension SlotDescription.Kind {
     /// The kind under which its slots are counted. All other types are counted as one kind.
     var counted: Self { countsAsOpener ? self : .unknown }
 }
+
+extension SlotDescription {
+    /// The kind and the ID, for a message. The mark of a detached container stands for all slots of the header file.
+    var text: String { kind == .mark ? "its slots in a header file" : "\(kind.noun) \(keyID)" }
+}

@@ -245,7 +245,7 @@ private struct Rewriting {
             let list = slots.map { slot in
                 let entry = keyring.entryIfOpen(slot.keyID)
                 let name = entry.map { " (\($0.name)\($0.state == .current ? "" : ", \($0.state.name)"))" } ?? ""
-                return "\(slot.kind.noun) \(slot.keyID)\(name)"
+                return slot.text + name
             }
             throw Failure(
                 code: .consentNeeded, operand.subject, "slots would be lost: \(list.joined(separator: ", "))",

@@ -58,7 +58,12 @@ struct InPlace: Sendable {
     ) throws -> Outcome {
         var options = options
         let (console, subject) = (console, item.subject)
-        options.onDifference = { console.warn($0, about: subject) }
+        // The change is tried again with the header file.
+        let isSaid = Atomic(false)
+        options.onDifference = { difference in
+            guard !isSaid.exchange(true, ordering: .relaxed) else { return }
+            console.warn(difference, about: subject)
+        }
         return try withProgress(item) { report in
             options.onProgress = report
             return try run(item) { try body($0, options) }
@@ -104,7 +109,7 @@ struct InPlace: Sendable {
         }
         // Only for what a file has in it: to open a pipe again would wait for a writer.
         if known.code != .inputFailed,
-            let failure = try? item.withInput({ Failure(known, becauseOfKind: $0) ?? $0.failure(ofRest: known) })
+            let failure = try? item.withInput({ $0.failure(explaining: known) })
         {
             return failure
         }
@@ -145,7 +150,7 @@ extension InPlace {
         guard rotation.isNewHeader else { return }
         for slot in rotation.kept {
             let name = opening.name(of: slot, in: rotation.header)
-            let what = "\(slot.kind.noun) \(slot.keyID)" + (name.map { " (\($0))" } ?? "")
+            let what = slot.text + (name.map { " (\($0))" } ?? "")
             let line = isDryRun ? "would keep its slot for \(what)" : "keeps its slot for \(what)"
             console.tell("\(item.subject.escaped): \(line)")
             console.note(item.subject, line)
@@ -190,7 +195,7 @@ extension Console {
     /// Warns about the slots in which the two header copies differ. Called before one of the copies is chosen.
     fileprivate func warn(_ difference: CopyDifference, about subject: Failure.Subject) {
         func words(_ slots: [SlotDescription]) -> String {
-            slots.isEmpty ? "no slot" : slots.map { "\($0.kind.noun) \($0.keyID)" }.joined(separator: ", ")
+            slots.isEmpty ? "no slot" : slots.map(\.text).joined(separator: ", ")
         }
         warn(
             subject,

@@ -152,7 +152,7 @@ struct Opening: Sendable {
             } catch let error as VaultError where error.code == .wrongKey {
                 throw error
             } catch {
-                if let failure = Failure(error, becauseOfKind: input) ?? input.failure(ofRest: error) { throw failure }
+                if let failure = input.failure(explaining: error) { throw failure }
                 throw explained(error, keys, subject, prefix: prefix)
             }
         }
@@ -171,6 +171,12 @@ struct Opening: Sendable {
 }
 
 extension Input {
+    /// The failure for an error about a container if the input is none, or if only a few bytes of one are left; nil for
+    /// others.
+    func failure(explaining error: any Error) -> Failure? {
+        Failure(error, becauseOfKind: self) ?? failure(ofRest: error)
+    }
+
     /// Fewer bytes than the header copies have that encrypt makes by itself.
     private static let usualHeader: UInt64 = 4096
 

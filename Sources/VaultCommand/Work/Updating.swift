@@ -87,7 +87,7 @@ struct Updating: Sendable {
             return !(tried.slot.kind.idNamesSecret && isOfKeyring) && !isOfPublicKey(tried.slot, seen)
         }
         guard lost.isEmpty else {
-            let list = lost.map { "\($0.slot.kind.noun) \($0.slot.keyID)" }.joined(separator: ", ")
+            let list = lost.map(\.slot.text).joined(separator: ", ")
             throw Failure(
                 code: .consentNeeded, there.subject, "would no longer open with \(list); it is kept",
                 hint: .keysOfUpdate)

@@ -157,17 +157,36 @@ extension FilePlace {
     }
 
     /// The header file that is there under the name for this container; nil if there is none.
-    func headerFile(_ commitment: [UInt8]) -> FilePlace? {
+    ///
+    /// - Throws: `inputFailed` if the system does not tell whether it is there. Taken for missing, it would be called lost.
+    func headerFile(_ commitment: [UInt8]) throws(VaultError) -> FilePlace? {
+        let ending = HeaderFile.nameEnding(commitment)
+        let what = "whether its name with \(ending) behind it is there"
         switch self {
         case .path(let path):
-            guard let header = try? path.headerFile(commitment),
-                (try? header.status()) != nil
-            else { return nil }
-            return .path(header)
+            let header = try path.headerFile(commitment)
+            return try header.isThere(followingLinks: true, what) ? .path(header) : nil
         case .name(let name, in: let folder):
-            let header = name.appendingName(HeaderFile.nameEnding(commitment))
-            guard case .success = SystemCalls.current.statusAt(folder.rawValue, header, false) else { return nil }
-            return .name(header, in: folder)
+            let header = name.appendingName(ending)
+            return try header.isThere(in: folder.rawValue, what) ? .name(header, in: folder) : nil
+        }
+    }
+}
+
+extension FilePath {
+    /// Whether a header file is there.
+    ///
+    /// - Parameter what: what an error says cannot be found out.
+    /// - Throws: `inputFailed` if the system does not tell.
+    func isThere(
+        in folder: Int32 = OpenFlags.currentDirectory, followingLinks: Bool = false,
+        _ what: String = "whether it is there"
+    ) throws(VaultError) -> Bool {
+        switch SystemCalls.current.statusAt(folder, self, followingLinks) {
+        case .success: return true
+        case .failure(.noSuchFileOrDirectory), .failure(.notDirectory), .failure(.fileNameTooLong): return false
+        case .failure(let error):
+            throw VaultError(.inputFailed, "\(what) cannot be found out: \(error)", systemError: error).ofHeaderFile
         }
     }
 }

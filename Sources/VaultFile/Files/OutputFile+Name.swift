@@ -70,11 +70,7 @@ extension OutputFile {
                 try Self.call("its temporary name cannot be removed") { calls.unlinkAt(folder, named) }
             } catch {
                 // After an error, the file has no name.
-                if let own = try? descriptor.status().identity,
-                    (try? calls.statusAt(folder, name, false).get().identity) == own
-                {
-                    _ = try? retrying { calls.unlinkAt(folder, name) }
-                }
+                removeOwn(name)
                 throw error
             }
         }

@@ -277,9 +277,24 @@ public struct OutputFile: ~Copyable, Sendable {
         try complete(permissions, nil, true)
         try appear()
         holdsKeys = false
-        try folder.synchronizeFolder()
+        do throws(VaultError) {
+            try folder.synchronizeFolder()
+        } catch {
+            // Nothing needs it yet, and what needed it has failed.
+            removeOwn(name)
+            throw error
+        }
         isHandedOver = true
         return LockedFile(locked: descriptor, identity, in: folder, name)
+    }
+
+    /// Removes a name if it is that of this file.
+    func removeOwn(_ name: FilePath) {
+        let (calls, folder) = (SystemCalls.current, folder.rawValue)
+        guard let own = try? descriptor.status().identity,
+            (try? calls.statusAt(folder, name, false).get().identity) == own
+        else { return }
+        _ = try? retrying { calls.unlinkAt(folder, name) }
     }
 
     private mutating func take(placeOf file: borrowing LockedFile, naming: Naming) throws(VaultError) {

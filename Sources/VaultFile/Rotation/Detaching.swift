@@ -36,7 +36,7 @@ struct Detaching {
         let seen = Result {
             let source = try FileSource(at: path, onWaiting: options.onWaiting)
             let place = try self.place(source)
-            let bytes = try (place?.exists ?? false) ? place.map { try HeaderFileSource.file(at: $0).read() } : nil
+            let bytes = try (place?.isThere() ?? false) ? place.map { try HeaderFileSource.file(at: $0).read() } : nil
             return (try open(source, bytes, &trials), place, bytes)
         }
         if options.isDryRun {
@@ -117,7 +117,7 @@ struct Detaching {
 
     private func hold(_ place: FilePath, _ status: FileStatus) throws(VaultError) -> Held {
         do throws(VaultError) {
-            guard place.exists else { return .new(try OutputFile.locked(at: .path(place), withOwnerOf: status)) }
+            guard try place.isThere() else { return .new(try OutputFile.locked(at: .path(place), withOwnerOf: status)) }
             let file = try LockedFile(at: .path(place), onWaiting: options.onWaiting)
             file.removeLeftover()
             return .there(file)
@@ -233,12 +233,5 @@ struct Attaching {
                 .notDetached, "it has its own slots, and not all that is in the header file, which stays")
         }
         return try update.decide(opening, current: current, &trials)
-    }
-}
-
-extension FilePath {
-    /// Whether something has the name, a link that leads nowhere included.
-    fileprivate var exists: Bool {
-        (try? status(followingLinks: false)) != nil
     }
 }

@@ -105,6 +105,11 @@ package struct HeaderUpdate {
     ) throws -> Decision {
         let isNamed = options.keeping != nil
         guard change == nil || !current.isDetached else {
+            // The change would leave the slots of the older copy as they are, that of a removed key among them.
+            if !isNamed, [opening.front, opening.tail].contains(where: { $0?.isDetached == false }) {
+                throw VaultError(
+                    .rotationUnfinished, "a detach was interrupted: complete it before you change its keys")
+            }
             throw VaultError(
                 .headerDetached, "its keys are in a header file: change them there, and not in the container")
         }

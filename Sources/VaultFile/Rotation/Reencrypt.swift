@@ -84,6 +84,7 @@ extension Reencryption {
         trials.headerFile = options.headerFile.map { .file(at: $0) }
         let unlocked = try FileSource(at: place, onWaiting: options.onWaiting)
         let found = try SeekableOpening(unlocked, trials: &trials, limits: credentials.limits)
+        try options.checkHeaderFile(of: found.opening)
         if options.isDryRun {
             let slots = try Slots(of: found.opening, for: recipients, options, &trials)
             if let count = try? FileSource(at: place).linkCount() {
@@ -109,6 +110,7 @@ extension Reencryption {
         try file.synchronizeAll()
         let source = FileSource(file.descriptor, locking: .heldByCaller)
         let ends = try SeekableOpening(source, trials: &trials, limits: credentials.limits)
+        try options.checkHeaderFile(of: ends.opening)
         // Otherwise the change of another program would be lost.
         if let required = options.requiring, HeaderSummary(ends.opening.current).pin != required {
             throw VaultError(.inUse, "another program has changed it meanwhile")
@@ -138,7 +140,7 @@ extension Reencryption {
         if let headerFile = new.headerFile {
             // Durable before the body has its name: otherwise a crash could leave a body that nothing opens.
             guard let newHeader = try oldHeader.makeNext(headerFile, forBody: file.name) else {
-                // mutant: without its header file it has not been opened
+                // mutant: this was checked before
                 throw VaultError(.headerDetached, "the options name no header file")
             }
             newName = newHeader.name
@@ -209,6 +211,16 @@ extension Reencryption {
             self.recipients = recipients
             self.lost = lost.map { SlotDescription($0.slot) }
         }
+    }
+}
+
+extension ReencryptionOptions {
+    /// Checks that they name the header file if the new container gets one. After a detach that was interrupted, an older
+    /// copy may have opened the container by its own slots. Checked before the contents are read: those that come from a
+    /// pipe are there only once.
+    fileprivate func checkHeaderFile(of opening: ContainerOpening) throws(VaultError) {
+        guard opening.current.isDetached, headerFile == nil else { return }
+        throw VaultError(.headerDetached, "its keys are in a header file, which is not given")
     }
 }
 

@@ -150,6 +150,34 @@ struct Detached {
         #expect(try !found("a"))
     }
 
+    @Test("a file that cannot be looked at is not called missing", arguments: [Errno.ioError, .permissionDenied])
+    func lookingFails(_ error: Errno) throws {
+        let folder = try TemporaryFolder()
+        let one = try Detached()
+        let path = try folder.write(one.body, to: "b")
+        let real = SystemCalls()
+        var calls = real
+        calls.statusAt = { descriptor, path, follows in
+            path.string.hasSuffix(".hdr") ? .failure(error) : real.statusAt(descriptor, path, follows)
+        }
+        let open = try FileDescriptor.open(folder.path, .readOnly)
+        defer { try? open.close() }
+        for place in [FilePlace.path(path), .name("b", in: open)] {
+            let thrown = SystemCalls.$current.withValue(calls) {
+                #expect(throws: VaultError.self) { try Vault.withHeaderFile(of: place) { _ in } }
+            }
+            #expect(thrown?.code == .inputFailed && thrown?.systemError == error && thrown?.isAboutHeaderFile == true)
+            let ending = HeaderFile.name(forBody: "", commitment: try HeaderFile(one.headerFile).summary.commitment)
+            #expect(thrown?.message.contains(" \(ending) ") == true, "\(thrown?.message ?? "")")
+        }
+        let thrown = SystemCalls.$current.withValue(calls) {
+            #expect(throws: VaultError.self) {
+                try Vault.detach(at: path, to: folder["h.hdr"], with: Credentials(KeySet(keys: [testKey(1)])))
+            }
+        }
+        #expect(thrown?.code == .inputFailed && thrown?.systemError == error && thrown?.isAboutHeaderFile == true)
+    }
+
     /// If one copy has slots, it is opened by them first.
     @Test func aHalfAttachedContainerOpensByItself() throws {
         let forge = try Forge(seed: 8, capacity: .capacity(4096))

@@ -142,7 +142,7 @@ extension StoreVerbs {
             let passphrases = slots.filter { $0.kind == .passphrase }
             let lost = passphrases.count == 1 ? slots.filter { $0.kind != .passphrase } : slots
             guard !lost.isEmpty else { return }
-            let names = lost.map { "\($0.kind.noun) \($0.keyID)" }.joined(separator: ", ")
+            let names = lost.map(\.text).joined(separator: ", ")
             try Terminal.confirm(
                 "Then only the new passphrase unlocks \(session.subject.escaped), and this no longer: \(names). Go on?",
                 for: Self.name, otherwise: "nothing was changed; --add names what else must still unlock it")
