@@ -8,6 +8,8 @@ struct InputItem: Sendable {
     let operand: PathArgument
     /// Where a walk found it; nil if the user named it. Only a file that a walk found can be passed over.
     var found: FoundFile?
+    /// Whether it is from a list: then the user did not choose it alone.
+    var isListed = false
     /// The open file, if it had to be opened to decide whether the verb takes it.
     var opened: Input?
 
@@ -79,13 +81,7 @@ enum Selection: Sendable {
             if isNamedSo { return true }
             // It counts without its first bytes, too. Passed over, the loss of the only slots would stay unseen.
             if self == .containersAndHeaderFiles, input.operand.hasEndingOfHeaderFile { return true }
-            do throws(Failure) {
-                if self == .containers, try input.headerFile(FileSource(input.descriptor)) != nil { return false }
-            } catch {
-                // A damaged header file is no container either.
-                guard error.status == .damaged else { throw error }
-                return false
-            }
+            if self == .containers, try Self.isHeaderFile(input) { return false }
             do throws(Failure) {
                 if try input.beginsWithMagic { return true }
             } catch {
@@ -101,6 +97,30 @@ enum Selection: Sendable {
             guard isNamedSo else { return true }
             return try !input.endsWithMagic
         }
+    }
+
+    private static func isHeaderFile(_ input: Input) throws(Failure) -> Bool {
+        do throws(Failure) {
+            return try input.headerFile(FileSource(input.descriptor)) != nil
+        } catch {
+            // A damaged header file is no container either.
+            guard error.status == .damaged else { throw error }
+            return true
+        }
+    }
+
+    /// Whether the verb passes over an input of a list, as it would in a walk: lists are made by walks. This is so for
+    /// header files, if the verb takes containers alone.
+    ///
+    /// - Throws: `Failure` if it cannot be read.
+    func passesOver(listed item: InputItem) throws(Failure) -> Bool {
+        // To open a pipe would wait for its writer.
+        guard self == .containers, item.operand.isNamedHeaderFile,
+            (try? item.operand.path.stat().type) == .regular
+        else { return false }
+        let input = try Input(item)
+        defer { input.close() }
+        return try Self.isHeaderFile(input)
     }
 }
 
@@ -155,9 +175,10 @@ struct InputList: ~Copyable {
             case nil: walk = nil
             }
             do throws(Failure) {
+                let isListed = operands.isEmpty
                 guard let operand = try nextNamed() else { return nil }
                 guard takesFolders, !operand.isDash, try Self.isFolder(operand) else {
-                    return .item(InputItem(operand: operand))
+                    return .item(InputItem(operand: operand, isListed: isListed))
                 }
                 _ = try mirror?.isBelow(operand)
                 walk = try FolderWalk(

@@ -15,6 +15,11 @@ struct Outcome {
 
     /// There was nothing to do.
     static var passedOver: Outcome { Outcome(status: .done, name: .passedOver) }
+
+    /// Whether the end of the run decides what became of it.
+    var isPostponed = false
+
+    static var postponed: Outcome { Outcome(status: .done, name: .passedOver, isPostponed: true) }
 }
 
 /// The work of a verb on its inputs, which may be a million. Several are processed at once if that is asked for, and
@@ -78,6 +83,7 @@ final class Fleet: Sendable {
         }
 
         mutating func add(_ outcome: Outcome, _ status: ExitStatus) {
+            guard !outcome.isPostponed else { return }
             guard outcome.name != .passedOver else {
                 passedOver += 1
                 return
@@ -123,8 +129,12 @@ final class Fleet: Sendable {
 
     /// Calls `work` for each input, on several threads.
     ///
+    /// - Parameter postponed: says at the end what became of the inputs that were postponed.
     /// - Returns: 65 if any input has that status, else the first failure.
-    func run(_ work: @escaping @Sendable (InputItem) throws -> Outcome) throws -> ExitStatus {
+    func run(
+        postponed: () -> (passedOver: UInt64, failures: [Failure]) = { (0, []) },
+        _ work: @escaping @Sendable (InputItem) throws -> Outcome
+    ) throws -> ExitStatus {
         census?.start()
         if isFleet { Signals.undo.withLock { $0.interruption = { self.interruption } } }
         defer { Signals.undo.withLock { $0.interruption = nil } }
@@ -135,6 +145,9 @@ final class Fleet: Sendable {
         }
         workOn(work)
         ended.wait { $0 == started ? () : nil }
+        let (passedOver, failures) = postponed()
+        tally.withLock { $0.passedOver += passedOver }
+        for failure in failures { run(.failed(failure), begin(), work) }
         progress?.finish()
         let tally = tally.withLock { $0 }
         if isFleet { try sumUp(tally) }
@@ -143,16 +156,27 @@ final class Fleet: Sendable {
 
     /// Processes inputs until there are no more. Each thread runs this.
     private func workOn(_ work: (InputItem) throws -> Outcome) {
-        while let (number, entry) = next() {
-            let part = progress.map { InputProgress(in: $0) }
-            let messages = InputMessages(number, about: entry.subject, in: order, progress: part)
-            let outcome = InputMessages.$current.withValue(messages) { self.outcome(of: entry, work) }
-            order.end(number) { [self] in
-                let written = messages.write()
-                outcome.inOrder?()
-                tally.withLock { $0.add(outcome, outcome.status == .done ? written : outcome.status) }
-            }
-            part?.end(isInput: outcome.name != .passedOver)
+        while let (number, entry) = next() { run(entry, number, work) }
+    }
+
+    private func run(_ entry: InputList.Entry, _ number: Int, _ work: (InputItem) throws -> Outcome) {
+        let part = progress.map { InputProgress(in: $0) }
+        let messages = InputMessages(number, about: entry.subject, in: order, progress: part)
+        let outcome = InputMessages.$current.withValue(messages) { self.outcome(of: entry, work) }
+        order.end(number) { [self] in
+            let written = messages.write()
+            outcome.inOrder?()
+            tally.withLock { $0.add(outcome, outcome.status == .done ? written : outcome.status) }
+        }
+        part?.end(isInput: outcome.name != .passedOver)
+    }
+
+    /// The number of one more entry, which has waited for its turn.
+    private func begin() -> Int {
+        inputs.withLock { inputs in
+            order.waitToBegin(inputs.count)
+            defer { inputs.count += 1 }
+            return inputs.count
         }
     }
 
@@ -194,6 +218,7 @@ final class Fleet: Sendable {
     private func outcome(of item: InputItem, _ work: (InputItem) throws -> Outcome) throws -> Outcome {
         let progress = InputMessages.current?.progress
         guard let found = item.found else {
+            if item.isListed, try selection.passesOver(listed: item) { return .passedOver }
             progress?.begin(item.subject, size: item.size)
             return try work(item)
         }

@@ -108,18 +108,15 @@ struct Rotate: Verb {
         }
         opening.prepare(operands, inPlace.many, changing: slots, work.credentials)
         let removals = NamedRemovals(try slots.removing(), slots.removedSecrets, slots.removedWords)
-        let headerFiles = HeaderFilesOfRun(operands)
+        let headerFiles = HeaderFilesOfRun(on: console)
         let fleet = try Fleet(
             Self.name, operands, inPlace.many, takes: .containersAndHeaderFiles,
             Fleet.Manner(saysFailures: true, countsBytes: false, isDryRun: dryRun, resumption: .continues), on: console)
-        let status = try fleet.run { [options] item in
+        let status = try fleet.run(postponed: { headerFiles.outcomes }) { [options] item in
             var options = options
             options.onWaiting = console.waitNote(about: item.subject)
             let seen = try work.shown(item, options.onWaiting)
-            if let seen, work.header.file == nil, headerFiles.has(headerFileOf: item, seen) {
-                console.note(item.subject, "its keys are in its header file, which is another input of this run")
-                return .passedOver
-            }
+            if let seen, work.header.file == nil, headerFiles.postpones(item, seen) { return .postponed }
             let toCurrent = keyring?.change(for: seen)
             guard keyring == nil || toCurrent != nil else {
                 // The header is not authenticated: anyone who can write the file can make it look so.
