@@ -9,10 +9,6 @@ import VaultSystem
 import VaultTar
 import VaultTestSupport
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
 /// A tar stream of a hostile maker, in a container that a user lists, extracts or mounts. Nothing beside the folder
 /// changes, and each file has the bytes of its own member.
 enum ExtractTarget: FuzzTarget {
@@ -45,13 +41,14 @@ enum ExtractTarget: FuzzTarget {
 
     /// Lists the members.
     ///
-    /// - Returns: the last one with each path; nil if the container shows no whole tar stream.
+    /// - Returns: the last one with each path; nil if the container shows no tar stream.
     private static func list(_ stream: [UInt8], _ container: OpenContainer) throws -> [TarPath: TarEntry]? {
         let index = container.reader.opened.manifest.tarIndex
         let source = window(container).source
-        var (members, paths, hasEnded): ([TarPath: TarEntry], [TarPath], Bool) = ([:], [], true)
+        var (members, paths): ([TarPath: TarEntry], [TarPath]) = ([:], [])
         do {
             try MemberWalk(source, index: index) { _ in false }.all { step in
+                if case .gap(let gap) = step, gap.error is NotTar, index == nil { return true }
                 guard case .member(let entry) = step else { throw Broken("an index differs from its own stream") }
                 guard let path = entry.path else { return true }
                 members[path] = entry
@@ -59,9 +56,9 @@ enum ExtractTarget: FuzzTarget {
                 return true
             }
         } catch is NotTar {
-            hasEnded = false
+            return nil
         }
-        guard hasEnded, let index else { return hasEnded ? members : nil }
+        guard let index else { return members }
         for path in paths.prefix(8) {
             try require(
                 try below(path, source, index) == below(path, source, nil),
@@ -136,6 +133,7 @@ enum ExtractTarget: FuzzTarget {
         let before = try Beside(folder)
         let (chosen, inside) = (options, folder["in"])
         try onThreadWithOwnFolder { try extract(stream, container, into: inside, chosen) }
+        try onThreadWithOwnFolder { try extractDamaged(stream, into: inside, chosen) }
         try require(try Beside(folder) == before, "something beside the folder was changed")
         if !chosen.replaces {
             try require(try folder.read("in/old") == Array("old".utf8), "a file was replaced that was to stay")
@@ -157,7 +155,7 @@ enum ExtractTarget: FuzzTarget {
                 guard entry.name.count <= longestPath else { return true }
                 do {
                     _ = try unpacker.add(entry) { try? lookup.target(of: $0) }
-                    if let path = entry.path { try check(entry, at: inside.appending(path.description), stream) }
+                    if let path = entry.path { try check(entry, entry, at: inside.appending(path.description), stream) }
                 } catch is Refusal {
                 } catch is ArchiveError {
                 }
@@ -169,10 +167,71 @@ enum ExtractTarget: FuzzTarget {
         _ = unpacker.finish()
     }
 
-    /// Whether a file that was just extracted has the bytes of its member.
-    private static func check(_ entry: TarEntry, at path: FilePath, _ stream: [UInt8]) throws {
+    /// Extracts the stream with a block that cannot be read, by an index of some members, as `extract` does.
+    ///
+    /// Each file has the bytes that it has without the damage, and so has each hard link: never those of an older member
+    /// with the name that it leads to.
+    private static func extractDamaged(
+        _ stream: [UInt8], into inside: FilePath, _ options: Unpacker.Options
+    ) throws {
+        let (sum, count) = (stream.reduce(0) { $0 &+ UInt64($1) }, UInt64(stream.count / 512))
+        var maker = TarIndexMaker(leastStepExponent: Int(sum % 3), largest: TarIndex.largestValue)
+        maker.take(stream.span)
+        guard count > 0, let index = (try? maker.finish()).flatMap(TarIndex.init(value:)) else { return }
+        var entries: [TarEntry] = []
+        try TarSource { offset, count in [UInt8](stream.dropFirst(Int(offset)).prefix(count)) }.forEachEntry { entry in
+            entries.append(entry)
+            return entries.count < mostMembers
+        }
+        let lost = sum / 3 % count * 512..<(sum / 3 % count + 1) * 512
+        let window = StreamWindow(length: UInt64(stream.count)) { range in
+            guard !range.overlaps(lost) else { throw VaultError(.recordDamaged, "a block is damaged") }
+            return [UInt8](stream[Int(range.lowerBound)..<Int(range.upperBound)])
+        }
+        let root = try FileDescriptor.open(inside, .readOnly)
+        defer { try? root.close() }
+        var options = options
+        options.replaces = true
+        let unpacker = try Unpacker(into: root, options) { try window.bytes(at: $0, count: $1) }
+        let lookup = MemberLookup(window, index: index, goesByStream: sum / 7 % 2 == 0) { _ in }
+        try MemberWalk(window.source, index: index).all { step in
+            switch step {
+            case .gap(let gap): unpacker.pass(gapAt: gap.start)
+            case .lost: break
+            case .indexDiffers: throw Broken("an index differs from its own stream")
+            case .member(let entry):
+                guard entry.name.count <= longestPath else { return true }
+                guard let known = entries.first(where: { $0.place == entry.place }) else { return false }
+                do {
+                    _ = try unpacker.add(entry) { try lookup.target(of: $0) }
+                    guard let path = entry.path, let own = target(of: known, entries) else { return true }
+                    try check(entry, own, at: inside.appending(path.description), stream)
+                } catch is Refusal {
+                } catch is ArchiveError {
+                } catch  where MemberWalk.isDamage(error) {
+                }
+            }
+            return true
+        }
+        _ = unpacker.finish()
+    }
+
+    /// The member whose content a member has (TAR-12); nil if it has none, or is no file in the end.
+    private static func target(of entry: TarEntry, _ entries: [TarEntry]) -> TarEntry? {
+        var entry = entry
+        while entry.kind == .hardLink {
+            guard let path = TarPath(trimming: entry.linkTarget),
+                let next = entries.last(where: { $0.place < entry.place && $0.path == path })
+            else { return nil }
+            entry = next
+        }
+        return entry.kind == .file && !entry.isSparse ? entry : nil
+    }
+
+    /// Whether a file that was just extracted has the bytes of a member: its own, or that which a hard link leads to.
+    private static func check(_ entry: TarEntry, _ source: TarEntry, at path: FilePath, _ stream: [UInt8]) throws {
         // The path as text is that of another file if its bytes are not UTF-8.
-        guard entry.kind == .file, !entry.isSparse, String(validating: entry.path?.bytes ?? [], as: UTF8.self) != nil
+        guard source.kind == .file, !source.isSparse, String(validating: entry.path?.bytes ?? [], as: UTF8.self) != nil
         else { return }
         let file: FileDescriptor
         do {
@@ -185,7 +244,7 @@ enum ExtractTarget: FuzzTarget {
                 count = try unsafe file.read(into: UnsafeMutableRawBufferPointer(buffer))
             }
         }
-        try require(bytes == own(entry, stream), "a file has other bytes than its member")
+        try require(bytes == own(source, stream), "a file has other bytes than its member")
     }
 
     /// What is beside the folder.
@@ -203,28 +262,6 @@ enum ExtractTarget: FuzzTarget {
             let stat = try folder["beside"].stat()
             (permissions, links) = (stat.permissions, stat.linkCount)
         }
-    }
-
-    /// Runs `body` on a thread with a working folder of its own: an unpacker changes it, and other tests start programs
-    /// in that of the process.
-    private static func onThreadWithOwnFolder(_ body: @escaping @Sendable () throws -> Void) throws {
-        let result = Monitor<Result<Void, any Error>?>(nil)
-        try Thread.start {
-            let old = FileManager.default.currentDirectoryPath
-            #if canImport(Glibc)
-            // Glibc's module does not have it: it is none of POSIX.
-            if let call = unsafe dlsym(nil, "unshare") {
-                let unshare = unsafe unsafeBitCast(call, to: (@convention(c) (CInt) -> CInt).self)
-                let cloneOfFolder: CInt = 0x200
-                _ = unshare(cloneOfFolder)
-            }
-            #endif
-            let found = Result { try body() }
-            // Where that is not allowed, the folder is that of the process.
-            _ = FileManager.default.changeCurrentDirectoryPath(old)
-            result.withLock { $0 = found }
-        }
-        try result.wait { $0 }.get()
     }
 
     /// Gives folders modes that let their owner remove them.

@@ -23,7 +23,10 @@ public struct TarSource: Sendable {
         while true {
             let wanted = parser.wanted
             let found = try bytes(offset, wanted)
-            guard found.count == wanted else { throw NotTar("the stream ends within a header") }
+            guard found.count == wanted else {
+                let isEnd = found.isEmpty && offset == place * UInt64(TarBlock.count)
+                throw NotTar(isEnd ? "its end mark is missing" : "it ends within a header")
+            }
             offset += UInt64(wanted)
             switch try parser.take(found.span) {
             case .more: continue
@@ -94,12 +97,16 @@ public struct TarSource: Sendable {
         }
     }
 
+    /// - Throws: ``NotTar`` if the entries do not lead to the place where they are to end: one of the two places is
+    ///   within the content of an entry then, or behind the end of the stream.
     private func last(with path: TarPath, from start: UInt64, to end: UInt64?) throws -> TarEntry? {
-        var last: TarEntry?
+        var (last, next): (TarEntry?, UInt64) = (nil, start)
         try forEachEntry(from: start, to: end) { entry in
             if entry.path == path { last = entry }
+            next = entry.nextPlace
             return true
         }
+        guard end.map({ next == $0 }) ?? true else { throw NotTar("no entry begins where one must") }
         return last
     }
 

@@ -125,13 +125,16 @@ def entry_at(read: Read, place: int) -> Optional[Entry]:
 
 
 def entries(read: Read, place: int = 0, end: Optional[int] = None) -> Iterator[Entry]:
-    """The entries from a place on, to the end of the stream, or to those at `end`. Raises NotTar."""
+    """The entries from a place on, to the end of the stream, or to those at `end`. Raises NotTar, also if no entry is
+    at `end`."""
     while end is None or place < end:
         entry = entry_at(read, place)
         if entry is None:
-            return
+            break
         yield entry
         place = entry.next_place
+    if end is not None and place != end:
+        raise NotTar
 
 
 # The value.

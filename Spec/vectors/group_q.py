@@ -174,6 +174,10 @@ def wrong_indexes():
     b = indexed("Q3 sorted", stream, value(places([(0, b"a"), (3, b"b")]), 3, log2=1, order=1))
     member_of_tar("Q3", "before-the-wanted-path", b, b"c", result="indexMismatch", tests="TAR-8 TAR-9",
                   comment="the index entry from which the headers are read is wrong", **PART)
+    for name, place in (("within-an-entry", 3), ("behind-the-end", 8)):
+        b = indexed(f"Q3 next {name}", stream, value(places([(0, b"a"), (place, b"c")]), 3, log2=1, order=1))
+        member_of_tar("Q3", f"next-{name}", b, b"b", result="indexMismatch", tests="TAR-9",
+                      comment="no header is at the next index entry, and what is before it is read", **PART)
     damaged = tar(entry(b"a", b"content"), flip(entry(b"b", b"content"), 1), entry(b"c", b"content"))
     b = indexed("Q3 damaged", damaged, value(places([(0, b"a"), (4, b"c")]), 3, log2=1, order=1))
     member_of_tar("Q3", "a-header-behind-it", b, b"b", result="indexMismatch", tests="TAR-9",

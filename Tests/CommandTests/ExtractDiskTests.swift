@@ -75,7 +75,7 @@ extension ExtractTests {
     @Test(
         "where a file system renames nothing into a folder, files are written in that folder", .enabled(if: canTrace))
     func foreignFolder() throws {
-        let box = try prepared("f('d/a', b'1'); f('d/b', b'2')")
+        let box = try prepared("f('d/a', b'1'); f('d/b', b'2'); h('l', 'd/a')")
         let words = ["extract", "-C", "out", "h.vault"].map { Array($0.utf8) }
         func run(_ failing: String) throws -> Sandbox.Outcome {
             let trace = "strace -f -o trace -e trace=renameat2 -e inject=renameat2:error=EXDEV:when=\(failing)"
@@ -83,7 +83,12 @@ extension ExtractTests {
         }
         let outcome = try run("1")
         #expect(outcome.ending == .status(0) && outcome.errors == "", "\(outcome.errors)")
-        #expect(try FolderTests.shell(box, "cat out/d/a out/d/b; ls -A out out/d") == "12out:\nd\n\nout/d:\na\nb\n")
+        #expect(try FolderTests.shell(box, "cat out/d/a out/d/b; ls -A out/d; stat -c %h out/l") == "12a\nb\n2\n")
+        try FolderTests.shell(box, "rm -r out/d out/l")
+        // A hard link becomes a file of its own there.
+        let link = try run("3")
+        #expect(link.ending == .status(0) && link.errors == "", "\(link.errors)")
+        #expect(try FolderTests.shell(box, "cat out/l; ls -A out; stat -c %h out/l; rm out/l") == "1d\nl\n1\n")
         try FolderTests.shell(box, "rm -r out/d")
         let never = try run("1+")
         #expect(never.ending == .status(74) && never.errors.contains("d/a: "), "\(never.errors)")

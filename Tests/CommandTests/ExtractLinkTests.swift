@@ -57,6 +57,74 @@ extension ExtractTests {
         #expect(try box.run("cat", "h.vault", "b", environment: key).ending == .status(65))
     }
 
+    /// Members `a`, and a second `a` whose header is damaged; links to it; `c`, and a link to that.
+    ///
+    /// - Parameters:
+    ///   - more: More members, so that the index has only each second one, and not the second `a`.
+    ///   - isSorted: Whether all are in order.
+    private func olderVersion(_ more: Int, isSorted: Bool = false) throws -> Sandbox {
+        let box = try prepared(
+            """
+            import hashlib
+            def long(i): return 'm/' + ''.join(hashlib.sha256(b'%d %d' % (i, j)).hexdigest() for j in range(3))
+            # The header of the second one begins a record, so the first one is whole.
+            f('a', b'v1' * (5 * 32768 - 256 if \(isSorted ? 1 : 0) else 1))
+            if not \(isSorted ? 1 : 0): f('z', b'x'); f('y', b'x' * (-(t.offset + 512) % 65536))
+            start = t.offset; f('a', b'v2' * 100000); h('b', 'a'); f('c', b'c'); h('d', 'c')
+            if not \(isSorted ? 1 : 0): h('e', 'z')
+            for name in sorted(map(long, range(\(more)))): f(name, b'')
+            open('start', 'w').write(str(start))
+            """)
+        let start = try #require(box.text("start").flatMap(Int.init))
+        var bytes = try #require(box.bytes("h.vault"))
+        let header: UInt32 = bytes[64..<68].bigEndian()
+        #expect(start % 65536 == 0)
+        bytes[Int(header) + start / 65536 * (65536 + 20) + 4] ^= 1
+        try box.write(Array("h.vault".utf8), bytes)
+        return box
+    }
+
+    @Test(
+        "a link behind a damaged header gets no older content of the name that it leads to", arguments: [0, 6000],
+        [true, false])
+    func olderTargets(_ more: Int, _ isSorted: Bool) throws {
+        let box = try olderVersion(more, isSorted: isSorted)
+        func isLost(_ name: String, _ outcome: Sandbox.Outcome) -> Bool {
+            outcome.errors.contains("vaultfile: \(name): is lost: ")
+        }
+        let outcome = try extract(box, "h.vault")
+        #expect(outcome.ending == .status(65) && isLost("b", outcome), "\(outcome.errors)")
+        #expect(try FolderTests.shell(box, "cd out; ls b; head -c 2 a; stat -c %h c") == "v12\n")
+        if !isSorted {
+            // What is certain stays a link.
+            #expect(isLost("e", outcome) == (more > 0), "\(outcome.errors)")
+        }
+        for words in [["--scan", "h.vault", "a", "b", "d"], ["h.vault", "a", "b", "d"]] {
+            try FolderTests.shell(box, "rm -r out; mkdir out")
+            let some = try box.run((["extract", "-C", "out"] + words).map { Array($0.utf8) }, environment: key)
+            #expect(some.ending == .status(65) && isLost("b", some), "\(some.errors)")
+            #expect(try FolderTests.shell(box, "cd out; ls b; cat d") == "c")
+        }
+        let cat = try box.run("cat", "h.vault", "b", "d", environment: key)
+        #expect(cat.ending == .status(65) && cat.text == "c", "\(cat.errors)")
+    }
+
+    @Test("each gap and each lost member is told once", arguments: [true, false])
+    func onceEach(_ isSorted: Bool) throws {
+        let box = try olderVersion(6000, isSorted: isSorted)
+        for words in [
+            ["extract", "-C", "out", "h.vault"], ["extract", "-f", "-C", "out", "h.vault", "a", "b", "d"],
+            ["cat", "h.vault", "a", "b", "a"], ["ls", "-l", "h.vault", "a", "b", "a"],
+            ["extract", "-f", "-C", "out", "h.vault", "b", "a"],
+        ] {
+            let outcome = try box.run(words.map { Array($0.utf8) }, environment: key)
+            #expect(outcome.ending == .status(65), "\(words) \(outcome.errors)")
+            let gaps = outcome.errors.ranges(of: "the tar stream cannot be read from byte").count
+            #expect(gaps == 1, "\(words) \(outcome.errors)")
+            #expect(outcome.errors.ranges(of: "vaultfile: b: ").count <= 1, "\(words) \(outcome.errors)")
+        }
+    }
+
     @Test("a link whose target is damaged is lost, too") func damagedTargets() throws {
         let box = try prepared(
             """

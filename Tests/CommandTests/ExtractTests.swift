@@ -179,19 +179,14 @@ import VaultTestSupport
         #expect(names == "h0\nh1\nh2\nh3\nlast\n9223372036854775807\n")
     }
 
-    @Test("a file that is no tar stream, and a stream that ends early, say so and name the file") func noTar() throws {
-        let box = try prepared("f('a'); f('b', b'y' * 100000)")
-        try box.shell("head -c 50000 h.tar >cut.tar; echo text >note.txt")
-        #expect(try box.run("encrypt", "cut.tar", "note.txt", environment: key).ending == .status(0))
+    @Test("a file that is no tar stream says so") func noTar() throws {
+        let box = try prepared("f('a')")
+        try box.shell("echo text >note.txt")
+        #expect(try box.run("encrypt", "note.txt", environment: key).ending == .status(0))
         let none = try extract(box, "note.txt.vault")
         #expect(none.ending == .status(64))
         #expect(none.errors.contains("note.txt.vault: its contents are not a tar stream"), "\(none.errors)")
         #expect(none.errors.contains("vaultfile decrypt writes its contents"))
-        let cut = try extract(box, "cut.tar.vault")
-        #expect(cut.ending == .status(65))
-        #expect(cut.errors.contains("cut.tar.vault: its tar stream breaks off") || cut.errors.contains("b: "))
-        #expect(cut.errors.contains("1 extracted"), "\(cut.errors)")
-        #expect(box.bytes("out/a") == Array("x".utf8))
     }
 
     @Test("a full disk ends with a summary") func fullDisk() throws {

@@ -126,7 +126,7 @@ import VaultFile
         #expect(
             all.ending == .status(0) && all.text.hasPrefix("t\nt/0")
                 && all.text.contains("\nt/a\nt/a/x\nt/a.txt\nt/b\n"))
-        #expect(all.text.contains("t/bad\\xff\n") && all.errors.contains("this list is that of the index"))
+        #expect(all.text.contains("t/bad\\xff\n") && all.errors.contains("these paths are from the index"))
         let part = try box.run("ls", "t.tar.vault", "t/b/", environment: Self.key)
         #expect(part.text == "t/b\nt/b/c\nt/b/hard\nt/b/soft\n")
         let long = try box.run("ls", "-l", "t.tar.vault", "t/a/x", "./t/b/soft", environment: Self.key)
@@ -287,12 +287,61 @@ import VaultFile
         let outcome = try box.run("encrypt", "t", environment: Self.key)
         #expect(outcome.ending == .status(66), "\(outcome.errors)")
         #expect(outcome.errors.contains("its path has more than 4096 bytes"))
-        #expect(outcome.errors.contains("paths too long to extract"))
+        #expect(outcome.errors.contains("paths that extract does not take"))
         // To encrypt the same paths once more would change nothing.
-        #expect(outcome.errors.hasSuffix("or shorten the paths, and encrypt it again\n"))
+        #expect(outcome.errors.hasSuffix("or change the paths, and encrypt it again\n"))
         #expect(try box.run("ls", "--key-file", "key", "t.tar.vault").ending == .status(0))
         // Another name of that file has the content: it cannot be a link to a path that nothing finds.
         #expect(try box.run("cat", "t.tar.vault", "t/zshort", environment: Self.key).text == "linked")
+    }
+
+    @Test("the work folder of an extract is left out, and a folder of the user that is named like it is packed")
+    func workFolders() throws {
+        let box = try Self.prepared(
+            """
+            mkdir -m 700 t/.vaultfile-extract-1 t/a/.vaultfile-extract-2 t/a/.vaultfile-extract-3 t/.vaultfile-extract-4
+            echo part >t/.vaultfile-extract-1/m; echo mine >t/a/.vaultfile-extract-3/mine; mkdir t/.vaultfile-extract-4/m
+            mkdir -m 755 t/.vaultfile-extract-5; echo mine >t/.vaultfile-extract-5/m
+            """)
+        let outcome = try box.run("encrypt", "t", environment: Self.key)
+        #expect(outcome.ending == .status(66), "\(outcome.errors)")
+        for name in ["t/.vaultfile-extract-1", "t/a/.vaultfile-extract-2"] {
+            let line = "vaultfile: \(name): warning: is a work folder of extract, and is left out\n"
+            #expect(outcome.errors.contains(line), "\(outcome.errors)")
+        }
+        let list = try box.run("ls", "--scan", "t.tar.vault", environment: Self.key).text
+        #expect(!list.contains("extract-1") && !list.contains("extract-2") && list.contains("t/a/x\n"))
+        let others = ["t/.vaultfile-extract-4/m", "t/.vaultfile-extract-5/m", "t/a/.vaultfile-extract-3/mine"]
+        for name in others { #expect(list.contains("\(name)\n"), "\(list)") }
+        for name in ["t/.vaultfile-extract-4", "t/.vaultfile-extract-5", "t/a/.vaultfile-extract-3"] {
+            #expect(outcome.errors.contains("\(name): its name begins with .vaultfile-extract-: only a tar program"))
+        }
+        #expect(outcome.errors.contains("with 3 paths that extract does not take;"), "\(outcome.errors)")
+        // Without those of the user it is as any other.
+        try Self.shell(box, "rm -r t/.vaultfile-extract-[45] t/a/.vaultfile-extract-3")
+        let next = try box.run("encrypt", "-f", "t", environment: Self.key)
+        #expect(next.ending == .status(0), "\(next.errors)")
+        try Self.shell(box, "mkdir out")
+        #expect(try box.run("extract", "-C", "out", "t.tar.vault", environment: Self.key).ending == .status(0))
+        // No extraction removes anything of the user.
+        try Self.shell(box, "cd out; mkdir -m 700 .vaultfile-extract-6; cd .vaultfile-extract-6; echo mine | tee m >b")
+        #expect(try box.run("extract", "-f", "-C", "out", "t.tar.vault", environment: Self.key).ending == .status(0))
+        #expect(try Self.shell(box, "cat out/.vaultfile-extract-6/m") == "mine\n")
+    }
+
+    @Test(
+        "kinds are asked for where a file system does not list them",
+        .enabled(if: Mounted.isPossible, "only a mount is such a file system"))
+    func kinds() throws {
+        let box = try Self.prepared()
+        #expect(try box.run("encrypt", "t", environment: Self.key).ending == .status(0))
+        try Self.shell(box, "mkdir view")
+        let mount = try Mounted(box, ["-q", "--key-file", "key", "t.tar.vault"])
+        let made = try box.run("encrypt", "-o", "again.tar.vault", "view", environment: Self.key)
+        _ = mount.end()
+        let list = try box.run("ls", "--scan", "again.tar.vault", environment: Self.key).text
+        #expect(list.contains("view/t/empty\n") && list.contains("view/t/b/c\n"), "\(made.errors) \(list)")
+        #expect(list.contains("view/t/a/x\n") && list.contains("view/t/b/soft\n"))
     }
 
     @Test("what does not go with folders") func refusals() throws {

@@ -8,12 +8,14 @@ public import VaultTar
 public struct MemberWalk {
     /// A part of the stream whose headers cannot be read.
     public struct Gap: Sendable {
-        /// Why.
+        /// Why: ``NotTar`` if the stream breaks off, or has no header where one must be.
         public let error: any Error
         /// Where it begins, in bytes of the stream.
         public let start: UInt64
         /// Where the walk goes on; nil if it does not.
         public let end: UInt64?
+        /// The last member of a stream that breaks off. The end of its content can be missing.
+        public var last: TarEntry?
     }
 
     /// What the walk finds.
@@ -56,17 +58,27 @@ public struct MemberWalk {
         }
     }
 
-    /// Passes every member of the stream to `body`, from the first header on, until it returns false.
+    /// Passes every member of the stream to `body`, from the first header on, until it returns false. What is missing of
+    /// a stream that breaks off is a gap.
     ///
-    /// - Throws: ``NotTar`` if the stream breaks off, or has no header where one must be; what reading throws, unless
-    ///   it is damage; what `body` throws.
+    /// - Throws: ``NotTar`` if there is no member before the place where the stream has no header; what reading throws,
+    ///   unless it is damage; what `body` throws.
     public func all(_ body: (Step) throws -> Bool) throws {
         var run = Run(self, from: 0)
         var number: UInt64 = 0
         // After a gap the numbers of the members are not known.
         var isCompared = index != nil
+        var last: TarEntry?
         while true {
-            switch try run.next(body) {
+            let step: Run.Step
+            do {
+                step = try run.next(body)
+            } catch let error as NotTar {
+                guard let last else { throw error }
+                _ = try body(.gap(Gap(error: error, start: last.nextPlace * 512, end: nil, last: last)))
+                return
+            }
+            switch step {
             case .stopped: return
             case .gap: isCompared = false
             case .end:
@@ -75,9 +87,10 @@ public struct MemberWalk {
             case .entry(let entry):
                 if isCompared, let differs = run.ahead?.differs(from: entry, number), differs {
                     isCompared = false
-                    guard try body(.indexDiffers) else { return }
+                    guard try run.ahead?.note() != true || body(.indexDiffers) else { return }
                 }
                 number += 1
+                last = entry
                 run.ahead?.drop(before: entry.nextPlace)
                 guard try body(.member(entry)) else { return }
             }
@@ -96,7 +109,7 @@ public struct MemberWalk {
         }
 
         private let walk: MemberWalk
-        private var place: UInt64
+        private(set) var place: UInt64
         /// The entries of the index that were not reached.
         lazy var ahead = walk.index.map { IndexCursor($0) }
 
@@ -137,11 +150,16 @@ public struct MemberWalk {
                 if isConcerned { _ = try body(.gap(Gap(error: error, start: start, end: next.place * 512))) }
                 return nil
             }
-            var isReadable = false
+            var (isReadable, isThere) = (false, true)
             if next.place > place {
                 do {
                     _ = try source.entry(at: next)
                     isReadable = true
+                } catch let error as VaultError where error.code == .indexMismatch && path == nil {
+                    // The stream can be read there, and has no such member. The walk must not go on within a content.
+                    isThere = false
+                    let isFirst = ahead?.note() == true
+                    guard try !isFirst || body(.indexDiffers) else { return nil }
                 } catch  where isDamage(error) {
                 }
             }
@@ -149,7 +167,7 @@ public struct MemberWalk {
                 let gap = Gap(error: error, start: start, end: next.place * 512)
                 return try !isConcerned || body(.gap(gap)) ? next.place : nil
             }
-            if isBelow {
+            if isBelow, isThere {
                 isConcerned = true
                 guard try body(.lost(next)) else { return nil }
             }
@@ -183,10 +201,15 @@ public struct MemberWalk {
                 throw Self.mismatch
             }
             switch step {
-            case .end, .stopped: return
+            case .stopped: return
+            case .end:
+                // The index has a member where the stream has ended. The place before it may be within a content.
+                let end = run.place
+                if run.ahead?.first(from: end) != nil { throw Self.mismatch }
+                return
             case .gap: continue
             case .entry(let entry):
-                if let before, entry.place == before.place, entry.path != before.path { throw Self.mismatch }
+                if run.ahead?.contradicts(entry) == true { throw Self.mismatch }
                 // The order does not count a path that is not legal.
                 guard let found = entry.path else { continue }
                 if let last, found < last { throw Self.mismatch }
@@ -210,6 +233,7 @@ private struct IndexCursor {
     private var cursor: TarIndex.Cursor
     private let step: UInt64
     private(set) var next: TarIndex.Entry?
+    private var isWrong = false
 
     init(_ index: TarIndex) {
         cursor = TarIndex.Cursor(index)
@@ -219,6 +243,25 @@ private struct IndexCursor {
 
     mutating func drop(before place: UInt64) {
         while let next, next.place < place { self.next = cursor.next() }
+    }
+
+    /// Takes note that the index differs from the stream.
+    ///
+    /// - Returns: whether that was not known.
+    mutating func note() -> Bool { !exchange(&isWrong, with: true) }
+
+    mutating func first(from place: UInt64) -> TarIndex.Entry? {
+        drop(before: place)
+        return next
+    }
+
+    /// Whether the index has another member at the place of this one, or one within its headers and its content.
+    mutating func contradicts(_ entry: TarEntry) -> Bool {
+        if let here = first(from: entry.place), here.place == entry.place {
+            guard here.path == entry.path else { return true }
+            drop(before: entry.place + 1)
+        }
+        return next.map { $0.place < entry.nextPlace } ?? false
     }
 
     /// Whether the index and the stream differ up to this entry of the stream (TAR-4).

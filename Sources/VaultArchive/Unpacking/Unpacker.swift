@@ -28,6 +28,9 @@ public import VaultTar
         public var isDurable = true
         /// The mode bits that new files do not get.
         public var mask: UInt16 = 0o022
+        /// The most bytes of memory for the times of folders whose members come behind what is in them. Further ones
+        /// keep the times of their last change: a stream can have a million of such folders, with long paths.
+        var mostLateBytes = 1 << 25
 
         /// The defaults, which are safe for the stream of a stranger.
         public init() {}
@@ -43,23 +46,25 @@ public import VaultTar
     let options: Options
     private let root: FileDescriptor
     private let read: (UInt64, Int) throws -> [UInt8]
-    private var chain: FolderChain
+    var chain: FolderChain
     /// Where files are written.
     public let workshops = Workshops()
     /// The files and folders that this value made. A later member may replace them, because the last one with a path
     /// counts. A hard link may lead to them only: otherwise a member could change a file that was there before.
     ///
     /// Each has the place of its member: a link leads to members before it.
-    private var made: [FileIdentity: UInt64] = [:]
+    var made: [FileIdentity: UInt64] = [:]
     /// The place of the last member with a path that was not extracted, by the hash of the path. A hard link that leads to
     /// it must not become one to a file that an earlier member with the path has left.
-    private var failed: [Int: UInt64] = [:]
+    var failed: [Int: UInt64] = [:]
+    /// Where the last part of the stream begins whose members are not known. A hard link behind it must not become one
+    /// to a file of a member before it, unless it leads there for certain: a later member with the path may be lost.
+    var lastGap: UInt64 = 0
     /// Later ones are treated as if they had been there before. (No test makes so many.)
     private static let mostRemembered = 2 << 20
     /// The times of folders that were there before their own member came.
-    private var lateTimes: [(path: TarPath, time: Timestamp)] = []
-    /// Further folders keep the times of their last change. A stream can name one folder a million times.
-    private static let mostLateTimes = 1 << 16
+    private var lateTimes: [TarPath: Timestamp] = [:]
+    private var lateBytes = 0
 
     /// - Parameters:
     ///   - folder: an open folder. The caller keeps it open.
@@ -126,7 +131,11 @@ public import VaultTar
         do {
             return try add(member, path, target)
         } catch {
-            if failed.count < Self.mostRemembered { failed[path.hashValue] = member.place }
+            if failed.count < Self.mostRemembered {
+                failed[path.hashValue] = member.place
+            } else {
+                lastGap = max(lastGap, member.place)
+            }
             throw error
         }
     }
@@ -150,6 +159,11 @@ public import VaultTar
         }
         return try addFile(member, from: member, components)
     }
+
+    /// Takes note of a part of the stream whose headers cannot be read.
+    ///
+    /// - Parameter start: where it begins, in bytes of the stream.
+    public func pass(gapAt start: UInt64) { lastGap = max(lastGap, start / 512) }
 
     /// Restores the attributes of folders, which later members would have changed.
     ///
@@ -226,11 +240,17 @@ public import VaultTar
             if there == nil { note(FileIdentity(try folder.stat()), of: member) }
         }
         if there == nil { return trouble }
-        if let time = member.modified, lateTimes.count < Self.mostLateTimes {
-            // libarchive sets the times of a folder at the end only if it has made it.
-            lateTimes.append((path, time))
-        }
+        // libarchive sets the times of a folder at the end only if it has made it.
+        if let time = member.modified { note(time, of: path) }
         return trouble
+    }
+
+    private func note(_ time: Timestamp, of path: TarPath) {
+        if lateTimes[path] == nil {
+            guard lateBytes < options.mostLateBytes else { return }
+            lateBytes += path.bytes.count + 64
+        }
+        lateTimes[path] = time
     }
 
     private func setLateTimes() {
@@ -239,13 +259,13 @@ public import VaultTar
                 _ = vaultfile_set_modified(folder.rawValue, time.seconds, Int(time.nanoseconds))
             }
         }
-        lateTimes = []
+        lateTimes = [:]
     }
 
     // MARK: Files
 
     /// - Parameter source: the member whose content and attributes it gets.
-    private func addFile(
+    func addFile(
         _ member: TarEntry, from source: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>
     ) throws -> String? {
         do {
@@ -291,54 +311,10 @@ public import VaultTar
         unsafe files = unsafe writer
     }
 
-    private func addHardLink(
-        _ member: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>, _ find: (TarEntry) throws -> TarEntry?
-    ) throws -> String? {
-        guard let path = TarPath(trimming: member.linkTarget) else {
-            throw Refusal.linkTargetIllegal(member.linkTarget)
-        }
-        let workshop = try workshop(for: member, components)
-        defer { workshop.clear() }
-        let parts = path.bytes.split(separator: UInt8(ascii: "/"))[...]
-        let name = FilePath(bytes: [UInt8](parts.last ?? []))
-        // The target of a symbolic link was judged where that link is. From higher up it leads farther out.
-        let isHigher = components.count < parts.count && !options.makesAllLinks
-        let isLinked = try? chain.with(parts.dropLast(), making: nil) { folder in
-            let there = try Stat(name, relativeTo: folder, flags: .symlinkNoFollow)
-            guard there.type != .directory, let place = made[FileIdentity(there)], place < member.place,
-                !(place..<member.place).contains(failed[path.hashValue] ?? .max)
-            else { return false }
-            guard there.type != .symbolicLink || !isHigher else { return false }
-            try retrying {
-                unsafe name.withPlatformString { name in
-                    unsafe Workshop.file.withPlatformString { file in
-                        unsafe linkat(folder.rawValue, name, workshop.folder.rawValue, file, 0)
-                    }
-                }
-            }
-            return true
-        }
-        if isLinked == true {
-            try self.name(nil, components, from: workshop)
-            return nil
-        }
-        guard let target = try find(member) else { throw Refusal.linkWithoutTarget(member.linkTarget) }
-        switch target.kind {
-        case .file, .pipe: break
-        case .symbolicLink:
-            // It is judged again, because it begins in another folder.
-            guard options.makesAllLinks || Self.staysInside(target.linkTarget, depth: components.count - 1) else {
-                throw Refusal.linkLeadsOut(target.linkTarget)
-            }
-        default: throw Refusal.linkWithoutTarget(member.linkTarget)
-        }
-        return try addFile(member, from: target, components)
-    }
-
     /// Where a member is to be written. Refuses one whose name something has that was there before.
     ///
     /// - Parameter isOwn: whether it is to be in the folder of the member.
-    private func workshop(
+    func workshop(
         for member: TarEntry, _ components: ArraySlice<ArraySlice<UInt8>>, isOwn: Bool = false
     ) throws -> Workshop {
         guard let last = components.last else { throw Refusal.illegalPath }
@@ -359,7 +335,7 @@ public import VaultTar
     /// Gives what was written its name.
     ///
     /// - Parameter member: nil for another name of a file that is noted already.
-    private func name(
+    func name(
         _ member: TarEntry?, _ components: ArraySlice<ArraySlice<UInt8>>, from workshop: Workshop
     ) throws {
         guard let last = components.last else { throw Refusal.illegalPath }

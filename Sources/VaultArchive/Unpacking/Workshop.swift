@@ -51,7 +51,7 @@ final class Workshop: Sendable {
         } catch {
             isTaken = error == .wouldBlock
         }
-        if !isTaken, let own = try? folder.stat(), own.linkCount > 0,
+        if !isTaken, let own = try? folder.stat(),
             let named = try? Stat(name, relativeTo: parent, flags: .symlinkNoFollow),
             FileIdentity(named) == FileIdentity(own)
         {
@@ -103,20 +103,34 @@ final class Workshop: Sendable {
         }
     }
 
-    private static func removeLeftovers(in parent: FileDescriptor) {
-        var names: [FilePath] = []
-        try? parent.forEachName { name, _ in
-            if name.starts(with: prefix.utf8) { names.append(FilePath(bytes: name)) }
+    /// Whether a folder is one of these, by its name, its mode and what is in it.
+    ///
+    /// A user can have a folder with such a name. It has another mode, or other files in it.
+    static func isOne(_ name: [UInt8], _ folder: FileDescriptor) -> Bool {
+        guard name.starts(with: prefix.utf8), let stat = try? folder.stat(),
+            stat.permissions == .ownerReadWriteExecute
+        else { return false }
+        var isAlone = true
+        do {
+            try folder.forEachName { name, _ in if name != file.bytes { isAlone = false } }
+        } catch {
+            return false
         }
+        // It holds a file or a link, never a folder.
+        return isAlone && (try? Stat(file, relativeTo: folder, flags: .symlinkNoFollow).type) != .directory
+    }
+
+    private static func removeLeftovers(in parent: FileDescriptor) {
+        var names: [[UInt8]] = []
+        try? parent.forEachName { name, _ in if name.starts(with: prefix.utf8) { names.append(name) } }
         for name in names {
-            guard let folder = try? FileDescriptor.openForReading(name, in: parent, .folder) else { continue }
+            let path = FilePath(bytes: name)
+            guard let folder = try? FileDescriptor.openForReading(path, in: parent, .folder) else { continue }
             defer { try? folder.close() }
-            // A folder of the user that has such a name has another mode, or other files in it.
-            guard let stat = try? folder.stat(), stat.userID.rawValue == geteuid(),
-                stat.permissions == .ownerReadWriteExecute,
+            guard isOne(name, folder), (try? folder.stat().userID.rawValue) == geteuid(),
                 flock(folder.rawValue, LOCK_EX | LOCK_NB) == 0
             else { continue }
-            remove(name, folder, in: parent)
+            remove(path, folder, in: parent)
         }
     }
 }

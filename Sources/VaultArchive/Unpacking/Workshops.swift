@@ -1,7 +1,7 @@
 internal import CArchive
 internal import CPlatform
 internal import Synchronization
-internal import SystemPackage
+public import SystemPackage
 internal import VaultSystem
 
 /// The private folders in which an extraction writes: one on each file system. A file gets its name by a rename, which
@@ -21,6 +21,14 @@ public final class Workshops: Sendable {
     private let state = Mutex(State())
 
     init() {}
+
+    /// What the name of each workshop begins with.
+    public static var prefix: [UInt8] { Array(Workshop.prefix.utf8) }
+
+    /// Whether a folder is a workshop, of this process or of another one, or of one that was killed.
+    ///
+    /// - Parameter name: its name.
+    public static func isWorkshop(_ name: [UInt8], _ folder: FileDescriptor) -> Bool { Workshop.isOne(name, folder) }
 
     deinit {
         state.withLock { for place in $0.places.values { try? place.close() } }

@@ -121,6 +121,12 @@ struct FolderWalk {
         return nil
     }
 
+    /// Leaves out what is in the folder of the last step.
+    mutating func passOver() {
+        guard let depth = levels.indices.last else { return }
+        levels[depth].isReadToItsEnd = true
+    }
+
     private static func kind(of name: [UInt8], in folder: OpenFolder) -> Irregular {
         (try? folder.stat(name).type) == .symbolicLink ? .link : .special
     }

@@ -6,8 +6,8 @@ extension Hint {
     static let packAgain = Hint("if that matters, encrypt it again while no program writes to it")
     static let packReadable = Hint(
         "if that matters, see that all of it can be read, for example as root, and encrypt it again")
-    static let shortenPaths =
-        Hint("a tar program extracts all paths after decrypt; or shorten the paths, and encrypt it again")
+    static let otherPaths =
+        Hint("a tar program extracts all paths after decrypt; or change the paths, and encrypt it again")
     static let listContainers = Hint("-d shows the containers themselves")
     static let noPatterns = Hint("patterns are not used: name the folder, which stands for all that is in it")
     static let decryptWhole = Hint("vaultfile decrypt writes its contents")

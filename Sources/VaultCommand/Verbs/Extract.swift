@@ -116,7 +116,7 @@ struct Extract: Verb {
             threads: 1, console: console, header: try expect.known(for: [operand], ManyInputs(jobs: JobsOption())))
         let reader = try opening.seekableToWrite(input)
         _ = opening.result(reader.opened, input)
-        let container = TarContainer(reader, of: input, on: console)
+        let container = TarContainer(reader, of: input, goesByStream: scan, on: console)
         return try folder.withDescriptor { folder in
             try extract(paths, from: container, into: folder, target.subject, console)
         }
@@ -144,7 +144,7 @@ struct Extract: Verb {
             container.subject, total: paths.isEmpty ? container.reader.length : nil, on: console)
         defer { progress.finish() }
         do {
-            let visit = try container.visit(paths, byStream: scan) { member in
+            let visit = try container.visit(paths, passing: { unpacker.pass(gapAt: $0.start) }) { member in
                 try extract(member, of: container, with: unpacker, &tally, console)
                 progress.update(paths.isEmpty ? member.nextPlace * 512 : tally.bytes)
             }
@@ -155,10 +155,6 @@ struct Extract: Verb {
             fail(full.failure, &tally, console)
         } catch let error as NotTar where tally.isEmpty {
             throw container.failure(error)
-        } catch let error as NotTar {
-            let reason = "its tar stream breaks off, and members may be missing: \(error.reason)"
-            console.say(Failure(.damaged, container.subject, reason))
-            tally.status = .damaged
         } catch {
             // How many members are behind it is not known.
             let failure = Failure(error, about: container.subject)
@@ -174,8 +170,7 @@ struct Extract: Verb {
         _ member: TarEntry, of container: TarContainer, with unpacker: Unpacker, _ tally: inout Tally,
         _ console: Console
     ) throws {
-        // A name that is no path may have a million bytes.
-        let subject = Failure.Subject.path(member.path?.bytes ?? Array(member.name.prefix(256)))
+        let subject = Failure.Subject.path(TarContainer.name(of: member))
         do {
             let trouble = try unpacker.add(member) { try container.target(of: $0) }
             if let trouble { console.warn(subject, Escaping.line(trouble)) }
@@ -189,6 +184,8 @@ struct Extract: Verb {
                 throw FullDisk(failure: Failure(refusal, of: member, about: subject, in: container))
             }
             fail(Failure(refusal, of: member, about: subject, in: container), &tally, console)
+        } catch let error as ArchiveError where error.isMalformed && container.isCut(member) {
+            fail(TarContainer.isCutFailure(subject), &tally, console)
         } catch let error as ArchiveError {
             // What the headers or the map of the member say, or what the system refused.
             var failure = Failure(error, about: subject)
@@ -197,6 +194,8 @@ struct Extract: Verb {
                 if Self.isFull(system) { throw FullDisk(failure: failure) }
             }
             fail(failure, &tally, console)
+        } catch let error as VaultError where error.code == .tooLarge {
+            fail(Failure(error, about: subject), &tally, console)
         } catch  where MemberWalk.isDamage(error) {
             if let path = member.path { container.report(lost: path, because: error) }
             tally.lost += 1

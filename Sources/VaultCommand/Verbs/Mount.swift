@@ -198,7 +198,9 @@ struct Mount: Verb {
                 }
                 if let gap = view.firstGap {
                     let more = view.gapCount > 1 ? "; and so are \(view.gapCount - 1) other parts" : ""
-                    console.warn(subject, TarContainer.failure(gap, about: subject).reason + more)
+                    let length = container.reader.length
+                    console.warn(
+                        subject, TarContainer.failure(gap, about: subject, ofLength: length).reason + more)
                 }
                 if view.pathless > 0 {
                     let are = view.pathless == 1 ? "is left out: its path is" : "are left out: their paths are"

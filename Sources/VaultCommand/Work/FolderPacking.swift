@@ -21,21 +21,21 @@ struct FolderPacking: Sendable {
         var unreadable: UInt64 = 0
         /// How many changed while they were read.
         var changed: UInt64 = 0
-        /// How many have paths that no index and no extraction takes.
-        var tooLong: UInt64 = 0
+        /// How many have paths that no extraction takes.
+        var unfit: UInt64 = 0
 
         /// The failure of the whole; nil if it is as it should be. Both statuses say that the container is complete:
         /// 66 that something is missing in it, 75 that another program was writing.
         func shortfall(about subject: Failure.Subject) -> Failure? {
-            guard missing > 0 || changed > 0 || tooLong > 0 else { return nil }
+            guard missing > 0 || changed > 0 || unfit > 0 else { return nil }
             var parts = missing > 0 ? ["\(missing.counted("member")) missing or incomplete"] : []
             if changed > 0 { parts.append("\(changed.counted("member")) changed while packed") }
-            if tooLong > 0 { parts.append("\(tooLong.counted("path")) too long to extract") }
+            if unfit > 0 { parts.append("\(unfit.counted("path")) that extract does not take") }
             let wasWritten = changed > 0 || missing > unreadable
             return Failure(
-                missing > 0 || tooLong > 0 ? .noInput : .inUse, subject,
+                missing > 0 || unfit > 0 ? .noInput : .inUse, subject,
                 "the container was made, with \(parts.joined(separator: ", ")); everything else is in it",
-                hint: wasWritten ? .packAgain : unreadable > 0 ? .packReadable : .shortenPaths)
+                hint: wasWritten ? .packAgain : unreadable > 0 ? .packReadable : .otherPaths)
         }
     }
 
@@ -81,12 +81,19 @@ struct FolderPacking: Sendable {
         if !name.isEmpty {
             let folder = try OpenFolder(at: root.path)
             count(try folder.withDescriptor { try packer.add(folder: $0, as: name) }, root, &tally)
+            checkPath(name, root, &tally)
         }
         while let step = walk.next() {
             switch step {
             case .folder(let path, let folder):
+                // It has a part of a file in it, which is no file of the user.
+                guard !folder.withDescriptor({ Workshops.isWorkshop(path.lastComponent, $0) }) else {
+                    console.warn(path.subject, "is a work folder of extract, and is left out")
+                    walk.passOver()
+                    continue
+                }
                 count(try folder.withDescriptor { try packer.add(folder: $0, as: member(path)) }, path, &tally)
-                checkLength(member(path), path, &tally)
+                checkPath(member(path), path, &tally)
             case .file(let path, let found), .other(let path, let found):
                 let outcome = try found.folder.withDescriptor {
                     try packer.add(FilePath(bytes: found.name), in: $0, as: member(path)) {
@@ -95,7 +102,7 @@ struct FolderPacking: Sendable {
                 }
                 if let outcome {
                     count(outcome, path, &tally)
-                    checkLength(member(path), path, &tally)
+                    checkPath(member(path), path, &tally)
                 }
             case .failed(let failure):
                 console.say(failure)
@@ -108,15 +115,22 @@ struct FolderPacking: Sendable {
         return tally
     }
 
-    /// The stream can hold a path that has more bytes than a legal one (TAR-1), and any tar extracts it. The index, ls
-    /// and extract cannot, and the user is told while they still have the files.
-    private func checkLength(_ member: [UInt8], _ path: PathArgument, _ tally: inout Tally) {
-        guard member.count > TarPath.longest else { return }
-        tally.tooLong += 1
+    /// The stream can hold a path that has more bytes than a legal one (TAR-1), or a name that is that of a workshop, and
+    /// any tar extracts it. extract does not, and the user is told while they still have the files.
+    private func checkPath(_ member: [UInt8], _ path: PathArgument, _ tally: inout Tally) {
+        let prefix = Workshops.prefix
+        let trouble: String
+        if member.count > TarPath.longest {
+            trouble = "its path has more than \(TarPath.longest) bytes"
+        } else if PathArgument(bytes: member).lastComponent.starts(with: prefix) {
+            trouble = "its name begins with \(String(decoding: prefix, as: UTF8.self))"
+        } else {
+            return
+        }
+        tally.unfit += 1
         console.say(
             Failure(
-                .noInput, .path(Array(path.bytes.suffix(64))),
-                "its path has more than \(TarPath.longest) bytes: only a tar program can extract it"))
+                .noInput, .path(Array(path.bytes.suffix(64))), "\(trouble): only a tar program can extract it"))
     }
 
     private func count(_ outcome: TarPacker.Outcome, _ path: PathArgument, _ tally: inout Tally) {

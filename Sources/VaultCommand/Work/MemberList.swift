@@ -55,7 +55,7 @@ struct MemberList {
             console.warn(first.subject, trouble, hint: Hint.of(reader.opened.health))
         }
         let paths = try TarContainer.paths(rest, in: first.subject)
-        let container = TarContainer(reader, of: input, on: console)
+        let container = TarContainer(reader, of: input, goesByStream: byStream, on: console)
         do {
             return try list(paths, of: container)
         } catch let error as NotTar {
@@ -67,7 +67,7 @@ struct MemberList {
         if !isLong, !byStream, !console.json, let index = container.index, index.stepExponent == 0 {
             return try list(paths, of: container, by: index)
         }
-        let visit = try container.visit(paths, byStream: byStream) { entry in
+        let visit = try container.visit(paths) { entry in
             try console.list(
                 Self.report(entry, of: container),
                 line: isLong ? entry.line : Escaping.line(entry.path?.bytes ?? entry.name), about: container.subject)
@@ -93,7 +93,8 @@ struct MemberList {
                 // Nothing is said of an empty list: an error follows.
                 if !exchange(&isAnnounced, with: true) {
                     console.announce(
-                        container.subject, "this list is that of the index, which the container's maker wrote")
+                        container.subject,
+                        "these paths are from the index, as the container's maker wrote it; --scan reads the contents")
                 }
                 try console.list(
                     Report(.ok, about: container.subject), line: Escaping.line(entry.path.bytes),

@@ -52,7 +52,7 @@ struct MemberOutput {
                 status = status.followed(by: console.report(error, about: subject))
             }
         }
-        return status
+        return container.hasGaps ? status.followed(by: .damaged) : status
     }
 
     /// The member with the content: that which a hard link leads to.
@@ -83,9 +83,7 @@ struct MemberOutput {
         } else {
             let place = entry.contentOffset + range.lowerBound..<entry.contentOffset + range.upperBound
             // Checked before a byte is written: the headers can claim any length.
-            guard place.upperBound <= reader.length else {
-                throw Failure(.damaged, subject, "is longer than the rest of the tar stream")
-            }
+            guard place.upperBound <= reader.length else { throw TarContainer.isCutFailure(subject) }
             if isShown {
                 try TextCheck.refuse(
                     unlessText: place, isPart: part.option != nil, of: reader, subject, hint: elsewhere)

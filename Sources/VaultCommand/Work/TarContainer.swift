@@ -1,3 +1,4 @@
+internal import Synchronization
 internal import SystemPackage
 internal import VaultArchive
 internal import VaultFile
@@ -9,20 +10,46 @@ struct TarContainer: Sendable {
     /// Nil if the container has none, or one that breaks its form.
     let index: TarIndex?
     let window: StreamWindow
+    private let goesByStream: Bool
     private let lookup: MemberLookup
+    private let gaps: Gaps
     private let console: Console
 
-    init(_ reader: SeekableVaultReader, of input: Input, on console: Console) {
+    /// What was reported as lost. A walk and a look-up, or two walks, can come to the same gap and the same member.
+    private final class Gaps: Sendable {
+        private let starts = Mutex<Set<UInt64>>([])
+        private let lost = Mutex<Set<UInt64>>([])
+
+        var isEmpty: Bool { starts.withLock(\.isEmpty) }
+
+        /// Whether a member was not reported before.
+        func isNew(_ entry: TarIndex.Entry) -> Bool { lost.withLock { $0.insert(entry.place).inserted } }
+
+        func report(
+            _ gap: MemberWalk.Gap, in container: (subject: Failure.Subject, length: UInt64), on console: Console
+        ) {
+            guard starts.withLock({ $0.insert(gap.start).inserted }) else { return }
+            console.say(TarContainer.failure(gap, about: container.subject, ofLength: container.length))
+        }
+    }
+
+    /// - Parameter goesByStream: Whether to read every header from the first one on. Otherwise a maker who lies in the
+    ///   index can hide members, or make a member of bytes that are the content of another.
+    init(_ reader: SeekableVaultReader, of input: Input, goesByStream: Bool = false, on console: Console) {
         self.reader = reader
+        self.goesByStream = goesByStream
         self.console = console
         let subject = input.subject
         self.subject = subject
+        let gaps = Gaps()
+        self.gaps = gaps
         index = reader.opened.manifest.tarIndex
-        window = StreamWindow(length: reader.length) { try reader.bytes($0) }
-        lookup = MemberLookup(window, index: index) { notice in
+        let length = reader.length
+        window = StreamWindow(length: length) { try reader.bytes($0) }
+        lookup = MemberLookup(window, index: index, goesByStream: goesByStream, limits: .linear(in: length)) { notice in
             switch notice {
             case .indexMismatch: console.warn(subject, Self.mismatch)
-            case .gap(let gap): console.warn(subject, Self.failure(gap, about: subject).reason)
+            case .gap(let gap): gaps.report(gap, in: (subject, length), on: console)
             }
         }
         if index == nil, reader.opened.manifest.hasTarIndexMember {
@@ -64,20 +91,20 @@ struct TarContainer: Sendable {
         var missing: [TarPath] = []
         /// The number of members that are lost, as far as they are known.
         var lost: UInt64 = 0
-        /// Whether a part of the stream is lost.
-        var hasGaps = false
     }
 
     /// Passes the members at some paths and below them to `body`. What is lost is reported.
     ///
     /// - Parameters:
     ///   - paths: None for all members.
-    ///   - byStream: Whether to read every header from the first one on. Otherwise a maker who lies in the index can
-    ///     hide members, or make a member of bytes that are the content of another.
-    func visit(_ paths: [TarPath], byStream: Bool, _ body: (TarEntry) throws -> Void) throws -> Visit {
+    ///   - gap: Takes each part of the stream whose headers cannot be read, before the members behind it.
+    /// - Throws: ``NotTar`` if the contents are no tar stream; what reading and `body` throw.
+    func visit(
+        _ paths: [TarPath], passing gap: (MemberWalk.Gap) -> Void = { _ in }, _ body: (TarEntry) throws -> Void
+    ) throws -> Visit {
         var visit = Visit()
-        guard !paths.isEmpty, !byStream, index?.isSorted == true else {
-            try visitStream(paths, &visit, body)
+        guard !paths.isEmpty, !goesByStream, index?.isSorted == true else {
+            try visitStream(paths, &visit, gap, body)
             return visit
         }
         let walk = MemberWalk(window.source, index: index)
@@ -89,7 +116,7 @@ struct TarContainer: Sendable {
             do {
                 try walk.members(at: path) { step in
                     guard case .member(let entry) = step else {
-                        tell(step, &visit, &missing)
+                        tell(step, &visit, &missing, gap)
                         return true
                     }
                     isFound = true
@@ -103,7 +130,7 @@ struct TarContainer: Sendable {
                 console.warn(subject, Self.mismatch)
                 let rest = paths.filter { $0.isBelow(anyOf: Array(tops[number...])) }
                 missing.subtract(rest)
-                try visitStream(rest, &visit, body)
+                try visitStream(rest, &visit, gap, body)
                 visit.missing += paths.filter(missing.contains)
                 return visit
             }
@@ -112,7 +139,9 @@ struct TarContainer: Sendable {
         return visit
     }
 
-    private func visitStream(_ paths: [TarPath], _ visit: inout Visit, _ body: (TarEntry) throws -> Void) throws {
+    private func visitStream(
+        _ paths: [TarPath], _ visit: inout Visit, _ gap: (MemberWalk.Gap) -> Void, _ body: (TarEntry) throws -> Void
+    ) throws {
         var missing = Set(paths)
         var found = visit
         try MemberWalk(window.source, index: index).all { step in
@@ -125,7 +154,7 @@ struct TarContainer: Sendable {
                     try body(entry)
                 }
             case .lost(let entry) where !paths.isEmpty && !entry.path.isBelow(anyOf: paths): break
-            case .lost, .gap, .indexDiffers: tell(step, &found, &missing)
+            case .lost, .gap, .indexDiffers: tell(step, &found, &missing, gap)
             }
             return true
         }
@@ -134,23 +163,35 @@ struct TarContainer: Sendable {
     }
 
     /// Reports what a walk finds beside members.
-    private func tell(_ step: MemberWalk.Step, _ visit: inout Visit, _ missing: inout Set<TarPath>) {
+    private func tell(
+        _ step: MemberWalk.Step, _ visit: inout Visit, _ missing: inout Set<TarPath>, _ pass: (MemberWalk.Gap) -> Void
+    ) {
         switch step {
         case .member: break
         case .lost(let entry):
             missing = missing.filter { !entry.path.isBelow(orEqualTo: $0) }
+            guard gaps.isNew(entry) else { return }
             visit.lost += 1
             console.say(Failure(.damaged, .path(entry.path.bytes), "is lost"))
         case .gap(let gap):
-            visit.hasGaps = true
-            console.say(Self.failure(gap, about: subject))
+            pass(gap)
+            gaps.report(gap, in: (subject, reader.length), on: console)
         case .indexDiffers:
             console.warn(subject, "its index differs from its tar stream; this goes by the stream")
         }
     }
 
     /// The failure for a part of the stream whose headers cannot be read.
-    static func failure(_ gap: MemberWalk.Gap, about subject: Failure.Subject) -> Failure {
+    ///
+    /// - Parameter length: That of the stream.
+    static func failure(_ gap: MemberWalk.Gap, about subject: Failure.Subject, ofLength length: UInt64) -> Failure {
+        if let error = gap.error as? NotTar {
+            // A tar program that was killed leaves such a stream, also without damage to the container.
+            let cut = gap.last.flatMap { Self.isCut($0, atLength: length) ? $0 : nil }
+            let place =
+                cut.map { "within \(Escaping.line(Self.name(of: $0)))" } ?? "at byte \(gap.start): \(error.reason)"
+            return Failure(.damaged, subject, "its tar stream breaks off \(place); members may be missing")
+        }
         var failure = Failure(gap.error, about: subject)
         let place = gap.end.map { "to byte \($0)" } ?? "on"
         failure.reason +=
@@ -158,6 +199,24 @@ struct TarContainer: Sendable {
             + "those that were not named"
         return failure
     }
+
+    /// Whether parts of the stream were reported as lost.
+    var hasGaps: Bool { !gaps.isEmpty }
+
+    /// Whether the end of a member's content is missing in the stream.
+    func isCut(_ entry: TarEntry) -> Bool { Self.isCut(entry, atLength: reader.length) }
+
+    private static func isCut(_ entry: TarEntry, atLength length: UInt64) -> Bool {
+        entry.contentOffset > length || entry.contentLength > length - entry.contentOffset
+    }
+
+    /// The failure for a member whose content is cut.
+    static func isCutFailure(_ subject: Failure.Subject) -> Failure {
+        Failure(.damaged, subject, "is longer than the rest of the tar stream")
+    }
+
+    /// The path of a member for messages. A name that is no path may have a million bytes.
+    static func name(of entry: TarEntry) -> [UInt8] { entry.path?.bytes ?? Array(entry.name.prefix(256)) }
 
     /// Reports that a member is lost.
     func report(lost path: TarPath, because error: any Error) {
@@ -172,7 +231,7 @@ struct TarContainer: Sendable {
         for path in visit.missing {
             console.say(isMissing(path))
         }
-        if visit.lost > 0 || visit.hasGaps { return .damaged }
+        if visit.lost > 0 || hasGaps { return .damaged }
         return visit.missing.isEmpty ? .done : .noInput
     }
 

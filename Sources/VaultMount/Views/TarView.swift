@@ -40,6 +40,8 @@ public final class TarView: View {
     public let firstGap: MemberWalk.Gap?
     /// How many such parts there are.
     public let gapCount: Int
+    /// Where the last of them begins, as a block.
+    private let lastGap: UInt64
     /// How many members are left out, because their path is absolute, or is another one that no tree has. With an index
     /// it is what the index tells.
     public let pathless: UInt64
@@ -53,7 +55,7 @@ public final class TarView: View {
     ///   - container: an open container whose plaintext is a tar stream.
     ///   - modified: the time that folders have which have none of their own.
     ///   - largest: the most names.
-    /// - Throws: `NotTar` if it is none, `tooLarge` if there are too many names, and what reading throws.
+    /// - Throws: `NotTar` if it does not begin as one, `tooLarge` if there are too many names, and what reading throws.
     public convenience init(_ container: OpenContainer, modified: Timestamp, largest: Int = 4 << 20) throws {
         let index = container.reader.opened.manifest.tarIndex
         try self.init(container, index: index, modified: modified, largest: largest)
@@ -69,7 +71,7 @@ public final class TarView: View {
         source = window.source
         lookup = MemberLookup(window, index: index) { _ in }
         var tree = TarTree(largest: largest)
-        var (firstGap, gapCount): (MemberWalk.Gap?, Int) = (nil, 0)
+        var (firstGap, gapCount, lastGap): (MemberWalk.Gap?, Int, UInt64) = (nil, 0, 0)
         do {
             if let index, index.stepExponent == 0 {
                 names = .index
@@ -90,7 +92,8 @@ public final class TarView: View {
                             pathless += 1
                         }
                     case .lost(let entry): try tree.insert(entry.path, at: entry.place)
-                    case .gap(let gap): (firstGap, gapCount) = (firstGap ?? gap, gapCount + 1)
+                    case .gap(let gap):
+                        (firstGap, gapCount, lastGap) = (firstGap ?? gap, gapCount + 1, gap.start / 512)
                     case .indexDiffers: break
                     }
                     return true
@@ -101,7 +104,7 @@ public final class TarView: View {
             throw VaultError(.tooLarge, "the tar stream has more than \(largest) names")
         }
         self.tree = tree
-        (self.firstGap, self.gapCount) = (firstGap, gapCount)
+        (self.firstGap, self.gapCount, self.lastGap) = (firstGap, gapCount, lastGap)
     }
 
     /// Names never change: the container stays open.
@@ -177,11 +180,14 @@ public final class TarView: View {
     /// (TAR-12). Otherwise the link is shown as a link.
     ///
     /// - Returns: nil for a link to nothing although a member has that name.
+    /// - Throws: what reading throws, also for a link behind a gap where a later member with the name may be lost.
     private func shown(_ entry: TarEntry) throws -> TarEntry? {
         guard entry.kind == .hardLink, let node = TarPath(trimming: entry.linkTarget).flatMap(tree.find),
-            let place = tree.place(node), place >= entry.place
+            let place = tree.place(node)
         else { return entry }
-        return try lookup.target(of: entry)
+        if place >= entry.place { return try lookup.target(of: entry) }
+        if place < lastGap { _ = try lookup.target(of: entry) }
+        return entry
     }
 
     /// The content of a member goes beyond the end of the stream.
