@@ -1,4 +1,5 @@
 import Testing
+import VaultFormat
 
 /// `vaultfile extract` and hard links.
 extension ExtractTests {

@@ -296,6 +296,7 @@ import Testing
         try Host.makeFolder(box.path("d"))
         try box.run("encrypt", "--key-file", "key", "a")
         try box.run("encrypt", "--passphrase-file", "p", "-o", "p.vault", "a")
+        try box.run("encrypt", "--key-file", "key", "d")
         let keyring = ["VAULTFILE_KEYRING=ring.vault"]
         let made = try box.run(
             "key", "generate", "--unlock", "passphrase-file:p", "--name", "one", environment: keyring)
@@ -307,6 +308,9 @@ import Testing
             ("rotate --key-file key --add file:other d", "--recursive takes the containers in it"),
             ("cat --key-file key d", "name the files; - is standard input"),
             ("recover --key-file key -o x d", "name the file"), ("edit --key-file key d", "name the file"),
+            // A pattern.
+            ("cat --key-file key d.tar.vault d/*", "vaultfile ls shows the paths of the members"),
+            ("extract --key-file key d.tar.vault d/*", "patterns do not work here: name the folder"),
             // Nothing is named.
             ("verify --key-file key", "name the files; - is standard input"),
             ("rotate --key-file key", "name the file"),

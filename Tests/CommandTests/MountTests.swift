@@ -165,13 +165,22 @@ struct MountTests {
         try box.run("key", "generate", "-q", "-o", "other")
         try box.shell("truncate -s 5000 src/c.vault; mkdir one; cp src/c.vault one")
         let shut = try Mounted(box, ["-q", "--key-file", "other", "src"]).end().errors
-        #expect(shut.contains("src: warning: 1 of the first 3 containers is damaged, or cannot be read\n"), "\(shut)")
-        #expect(shut.contains("hint: vaultfile verify --recursive --quick src names them\n"))
-        #expect(shut.contains("these keys do not open its 2 containers that are not damaged\n"))
-        let one = try Mounted(box, ["-q", "--key-file", "key", "one"]).end().errors
-        #expect(
-            one.contains("one: warning: its container is damaged, or cannot be read\n") && !one.contains("do not open"),
-            "\(one)")
+        #expect(shut.contains("src/c.vault: warning: cannot be opened: "), "\(shut)")
+        #expect(shut.contains("(footerDamaged)\nvaultfile: hint: vaultfile repair mends the end"), "\(shut)")
+        #expect(shut.contains("src: warning: these keys do not open its 2 other containers\n"), "\(shut)")
+        let one = try Mounted(box, ["-q", "--key-file", "key", "one/"]).end().errors
+        #expect(one.contains("one/c.vault: warning: cannot be opened: ") && !one.contains("do not open"), "\(one)")
+        // A file that is none counts; links and header files do not.
+        try box.shell(
+            """
+            mkdir src/sub; echo x >src/sub/d.vault; ln -s a.vault src/l.vault; echo x >src/a.vault.0123456789abcdef.hdr
+            """)
+        let two = try Mounted(box, ["-q", "--key-file", "other", "src"]).end().errors
+        #expect(two.contains("src: warning: 2 of its 4 containers are damaged, or cannot be opened\n"), "\(two)")
+        #expect(two.contains("hint: vaultfile verify --recursive --quick src names them\n"), "\(two)")
+        #expect(two.contains("src: warning: these keys do not open its 2 other containers\n"), "\(two)")
+        let named = try box.run("verify", "--recursive", "--quick", "--key-file", "key", "src").errors
+        #expect(named.contains("src/c.vault: ") && named.contains("src/sub/d.vault: "), "\(named)")
     }
 
     @Test("a passphrase that was mistyped is asked for again before the mount begins") func mistyped() throws {
@@ -230,13 +239,45 @@ struct MountTests {
         #expect(shut.contains("these keys do not open its 2 containers"), "\(shut)")
         let lost = try Mounted(box, ["-q", "--key-file", "key", "lost"])
         #expect(try box.shell("cat view/a 2>&1 || true").contains("Input/output error"))
-        #expect(lost.end().errors.contains("lost: warning: its container is damaged, or cannot be read"))
+        let errors = lost.end().errors
+        #expect(errors.contains("lost/a.vault: warning: cannot be opened: its keys are in a header file"), "\(errors)")
+        #expect(errors.contains("hint: it has to be beside the container, under the name that detach gives it; "))
+    }
+
+    @Test("-v also says that it is unmounted, and -q says neither") func verbosity() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.shell("mkdir src view; echo x >src/a")
+        try box.run("encrypt", "-q", "--key-file", "key", "--recursive", "src")
+        let begin = "vaultfile: src: is mounted on view\n"
+        for (option, text) in [("-v", begin + "vaultfile: src: is unmounted\n"), ("-q", "")] {
+            let end = try Mounted(box, [option, "--key-file", "key", "src"]).end()
+            #expect(end.ending == .status(0) && end.errors == text && end.text == "", "\(end)")
+        }
+    }
+
+    @Test("a tar that breaks off shows its members; what is lost of the last one gives an error")
+    func breaksOff() throws {
+        let box = try Sandbox()
+        try box.makeKey()
+        try box.shell("mkdir t view; echo x >t/a; seq 100000 >t/b; tar -cf t.tar t/a t/b; head -c 300000 t.tar >cut")
+        try box.run("encrypt", "-q", "--key-file", "key", "cut")
+        let mount = try Mounted(box, ["-q", "--key-file", "key", "cut.vault"])
+        #expect(
+            try box.shell(
+                """
+                cat view/t/a; stat -c %s view/t/b; head -c 200000 view/t/b | cmp -n 200000 - t/b && echo same
+                cat view/t/b >all 2>errors || grep -c 'Input/output error' errors
+                """) == "x\n588895\nsame\n1\n")
+        let end = mount.end()
+        #expect(end.ending == .status(0))
+        #expect(end.errors.contains("cut.vault: warning: its tar stream breaks off"), "\(end.errors)")
     }
 
     @Test("what cannot be mounted says why") func refused() throws {
         let box = try Sandbox()
         try box.makeKey()
-        try box.shell("mkdir -p src/in view; echo x >src/a")
+        try box.shell("mkdir -p src/in view; echo x >src/a; mkfifo pipe")
         try box.run("encrypt", "-q", "--key-file", "key", "--recursive", "src")
         for (words, status, text) in [
             (["--key-file", "key", "src", "src"], Int32(64), "is in the folder that is mounted"),
@@ -247,11 +288,15 @@ struct MountTests {
             (["--key-file", "key", "none", "view"], 66, "none"),
             (["--key-file", "key", "src/a.vault", "view"], 64, "its contents are not a tar stream"),
             (["--key-file", "key", "src/a", "view"], 65, "notVaultfile"),
+            (["--key-file", "key", "pipe", "view"], 64, "pipe: is no folder and no regular file"),
+            (["--key-file", "key", "", "view"], 64, "SOURCE: is empty"),
+            (["--key-file", "key", "src", ""], 64, "MOUNTPOINT: is empty"),
             (["--key-file", "key", "-", "view"], 64, "SOURCE"), (["--key-file", "none", "src", "view"], 78, "none"),
             (["src", "view"], 78, "terminal"), (["--key-file", "key", "src"], 64, "MOUNTPOINT: is missing"),
         ] {
             let end = try box.run((["mount"] + words).map { Array($0.utf8) })
             #expect(end.ending == .status(status) && end.errors.contains(text), "\(words): \(end.ending) \(end.errors)")
+            #expect(!end.errors.contains("is not empty"), "\(end.errors)")
         }
         #expect(try !box.shell("cat /proc/mounts").contains(box.folder.string))
     }

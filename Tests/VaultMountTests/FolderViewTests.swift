@@ -96,26 +96,6 @@ import VaultTestSupport
         #expect(try view.find(path: "other").attributes.size == 2)
     }
 
-    @Test("a trial goes on after damage, ends at what opens, and tries few that no key opens") func trials() throws {
-        let folder = try TemporaryFolder()
-        var expected = FolderView.Trial()
-        #expect(try view(folder).trial(atMost: 3) == expected && expected.isEmpty)
-        try folder.write([UInt8](repeating: 3, count: 2000), to: "damaged.vault")
-        expected.damaged = 1
-        #expect(try view(folder).trial(atMost: 3) == expected && !expected.isEmpty)
-        try folder.makeFolder("sub")
-        for number in 1...3 { try folder.seal([1], to: "sub/other\(number).vault", key: 9) }
-        expected.refused = 3
-        #expect(try view(folder).trial(atMost: 3) == expected)
-        try folder.makeFolder("sub/deep")
-        try folder.seal([1], to: "sub/deep/own.vault")
-        let found = try view(folder).trial(atMost: 4)
-        #expect(found.opens && found.damaged == 1 && found.refused == 3 && !found.isCut)
-        // One more than is tried: whether it opens is not known.
-        expected.isCut = true
-        #expect(try view(folder).trial(atMost: 3) == expected)
-    }
-
     @Test("a medium that fails is tried again") func passing() throws {
         let folder = try TemporaryFolder()
         try folder.seal([1], to: "a.vault")
@@ -211,6 +191,41 @@ import VaultTestSupport
         #expect(try view.bytes(#require(nodes.last)) == [39])
         for node in nodes { view.forget(node, count: 1) }
         #expect(view.nodeCount == 0)
+    }
+
+    @Test("folders deeper than the limit are not shown") func deepest() throws {
+        let folder = try TemporaryFolder()
+        var path = "d"
+        for _ in 0..<501 {
+            try folder.makeFolder(path)
+            path += "/d"
+        }
+        let view = try view(folder)
+        var here = rootNode
+        for _ in 0..<500 { here = try view.find(Array("d".utf8), in: here).id }
+        #expect(try view.names(here) == ["d"])
+        // Each level that the system knows costs memory, and the last one that goes takes those above it along, each in a
+        // call of its own: whoever makes folders could make them deeper than a stack is.
+        #expect(number { _ = try view.find(Array("d".utf8), in: here) } == .fileNameTooLong)
+    }
+
+    @Test("a container that is replaced again and again is looked for a few times") func replacing() throws {
+        let folder = try TemporaryFolder()
+        try folder.seal([1], to: "a.vault")
+        let view = try view(folder)
+        var looks = 0
+        func look(until last: Int) throws -> NodeID {
+            try view.withNode(Array("a".utf8), in: rootNode) { node in
+                looks += 1
+                guard looks == last else { throw ViewError.replaced }
+                return node.id
+            }
+        }
+        #expect(number { _ = try look(until: 100) } == stale)
+        #expect(looks == 8 && view.nodeCount == 0)
+        looks = 0
+        #expect(try view.bytes(look(until: 8)) == [1])
+        #expect(view.nodeCount == 1)
     }
 
     @Test("only the damaged range gives an error") func damage() throws {

@@ -1,3 +1,4 @@
+import SystemPackage
 import Testing
 import VaultArchive
 import VaultFile
@@ -73,7 +74,7 @@ import VaultTestSupport
     private func records(_ pairs: (String, String)...) -> [UInt8] {
         pairs.flatMap { key, value in
             let rest = " \(key)=\(value)\n".utf8
-            let length = rest.count + 2
+            let length = (rest.count...).first { "\($0)".utf8.count + rest.count == $0 } ?? 0
             return Array("\(length)".utf8) + rest
         }
     }
@@ -95,7 +96,7 @@ import VaultTestSupport
         #expect(try view.bytes(view.find(path: "after").id) == [4])
     }
 
-    @Test("a stream that ends behind an extension header has the members before it") func cutExtension() throws {
+    @Test("a stream that ends behind an extension header shows what is before it") func cutExtension() throws {
         for (data, cut) in [(records(("path", "lost")), 0), (records(("path", "lost")), 512), ([0x39], 0)] {
             let folder = try TemporaryFolder()
             var tar = TarMaker()
@@ -103,7 +104,8 @@ import VaultTestSupport
             tar.add("pax", data, type: "x")
             let stream = cut == 0 ? tar.stream : [UInt8](tar.bytes.dropLast(cut))
             let view = try view(folder, stream, indexed: false)
-            #expect(try view.names() == ["file"] && view.firstGap?.error is NotTar && view.firstGap?.start == 1024)
+            #expect(try view.names() == ["file"] && view.bytes(view.find(path: "file").id) == [1])
+            #expect(view.firstGap?.error is NotTar && view.firstGap?.start == 1024)
         }
     }
 
@@ -157,7 +159,53 @@ import VaultTestSupport
         let view = try view(folder, tar.stream, indexed: false)
         #expect(view.gapCount == 1 && view.firstGap?.error is NotTar && view.firstGap?.last?.path?.description == "b")
         #expect(try view.names() == ["a", "b"] && view.bytes(view.find(path: "a").id) == [1])
-        #expect(number { _ = try view.find(path: "b") } == .ioError)
+        let found = try view.find(path: "b")
+        #expect(found.attributes.size == 0o77777777777)
+        #expect(try view.bytes(found.id, count: 1) == [2])
+        #expect(number { _ = try view.bytes(found.id, at: 1 << 20, count: 1) } == .ioError)
+        #expect(number { _ = try view.bytes(found.id, count: 1 << 20) } == .ioError)
+    }
+
+    @Test("a stream that breaks off shows its members, and an error where content is lost") func breaksOff() throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        tar.add("first", [1])
+        tar.add("last", [UInt8](repeating: 2, count: 5000))
+        tar.add("gone", [3])
+        // Within the content of the second member; within the header of the third; behind it.
+        for (count, names, isLost) in [(2736, 2, true), (6756, 2, false), (7169, 3, false)] {
+            let view = try view(folder, [UInt8](tar.bytes.prefix(count)), indexed: false)
+            #expect(try view.names() == Array(["first", "last", "gone"].prefix(names)))
+            #expect(view.firstGap?.error is NotTar)
+            #expect(try view.bytes(view.find(path: "first").id) == [1])
+            let last = try view.find(path: "last")
+            #expect(last.attributes.size == 5000)
+            #expect(try view.bytes(last.id, count: 900) == [UInt8](repeating: 2, count: 900))
+            #expect(number { _ = try view.bytes(last.id, at: 900) } == (isLost ? .ioError : nil))
+        }
+        // What does not begin like a tar is none.
+        #expect(throws: NotTar.self) { _ = try view(folder, [UInt8](tar.bytes.prefix(511)), indexed: false) }
+    }
+
+    @Test("an index that leads into zeros or behind the end gives errors for those members alone")
+    func lyingIndex() throws {
+        let folder = try TemporaryFolder()
+        var (tar, short, zeros) = (TarMaker(), TarMaker(), TarMaker())
+        tar.add("aa", [1])
+        tar.add("bb", [2])
+        tar.add("cc", [3])
+        short.add("aa", [1])
+        zeros.add("aa", [UInt8](repeating: 0, count: 2048))
+        zeros.add("cc", [3])
+        try folder.seal(tar.stream, to: "right.vault", options: .indexed())
+        let index = try folder.container("right.vault").reader.opened.manifest.tarIndex
+        for (stream, size) in [(short.stream, 1), (zeros.stream, 2048)] {
+            try folder.seal(stream, to: "t.vault", options: .indexed())
+            let view = try TarView(folder.container("t.vault"), index: index, modified: time, largest: 100)
+            #expect(try view.names() == ["aa", "bb", "cc"])
+            #expect(try view.bytes(view.find(path: "aa").id).count == size)
+            for name in ["bb", "cc"] { #expect(number { _ = try view.find(path: name) } == .ioError, "\(name)") }
+        }
     }
 
     @Test("what is no tar is refused, and so are too many names") func refused() throws {
@@ -266,6 +314,77 @@ import VaultTestSupport
             }
         }
         #expect((1...3).contains(lost))
+    }
+
+    /// What a program reads at a path, which may be a link.
+    private func shown(_ path: String, _ view: TarView) throws -> [UInt8] {
+        var found = try view.find(path: path)
+        while found.attributes.kind == .link {
+            found = try view.find(path: String(decoding: view.target(of: found.id), as: UTF8.self))
+        }
+        return try view.bytes(found.id)
+    }
+
+    /// A container with one bit changed, in the record that has a byte of the plaintext.
+    private func damaged(_ container: [UInt8], at offset: UInt64) throws -> [UInt8] {
+        for place in stride(from: 0, to: container.count, by: 1000) {
+            var changed = container
+            changed[place] ^= 1
+            guard let reader = try? SeekableVaultReader(MemorySource(changed), with: .key(testKey(1))),
+                (try? reader.bytes(0..<1)) != nil
+            else { continue }
+            if (try? reader.bytes(offset..<offset + 1)) == nil { return changed }
+        }
+        throw Errno.invalidArgument
+    }
+
+    @Test("a hard link behind a damaged header never shows an older file", arguments: [false, true])
+    func linkBehindGap(_ isReplaced: Bool) throws {
+        let folder = try TemporaryFolder()
+        let fill = [UInt8](repeating: 7, count: 3 * 4096)
+        var tar = TarMaker()
+        tar.add("a", [1])
+        tar.add("before", type: "1", link: "a")
+        tar.add("fill1", fill)
+        let offset = tar.bytes.count
+        tar.add("a", [2, 2])
+        tar.add("fill2", fill)
+        tar.add("fill3", fill)
+        tar.add("link", type: "1", link: "a")
+        tar.add("chain", type: "1", link: "link")
+        if isReplaced { tar.add("a", [3, 3, 3]) }
+        let container = try damaged(sealed(tar.stream, options: .indexed()), at: UInt64(offset))
+        try folder.write(container, to: "t.vault")
+        let opened = try folder.container("t.vault")
+        var maker = TarIndexMaker(leastStepExponent: 1, largest: TarIndex.largestValue)
+        maker.take(tar.stream.span)
+        // An index of all members, one of every second, from which the walk finds the next one behind the gap, and none.
+        for (index, error) in [
+            (opened.reader.opened.manifest.tarIndex, Errno.ioError), (TarIndex(value: try maker.finish()), .ioError),
+            (nil, .noSuchFileOrDirectory),
+        ] {
+            let view = try TarView(opened, index: index, modified: time, largest: 100)
+            #expect(try shown("before", view) == [1])
+            for name in ["link", "chain"] {
+                #expect(number { _ = try shown(name, view) } == error, "\(name) \(view.names)")
+            }
+        }
+    }
+
+    @Test("the headers that are kept are bounded, and a link that no system has is not shown as one")
+    func bounds() throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        for number in 0..<10_000 { tar.add("\(number)") }
+        tar.add("pax", records(("linkpath", String(repeating: "l", count: 4096))), type: "x")
+        tar.add("long", type: "2", link: "l")
+        tar.add("pax", records(("linkpath", String(repeating: "l", count: 4095))), type: "x")
+        tar.add("short", type: "2", link: "l")
+        let view = try view(folder, tar.stream, chunk: .standard)
+        for name in try view.names() { _ = try view.find(path: name) }
+        #expect((4096...8192).contains(view.headersHeld))
+        #expect(number { _ = try view.open(view.find(path: "long").id) } == .notSupported)
+        #expect(try view.target(of: view.find(path: "short").id).count == 4095)
     }
 
     @Test(

@@ -64,11 +64,15 @@ final class PassphraseQuestion: Sendable {
 
     /// Whether a container that did not open is worth another try, because the user may have mistyped the answer.
     ///
-    /// - Parameter number: The number of the question whose answer was tried.
-    func asksAgain(after number: Int) -> Bool {
+    /// - Parameters:
+    ///   - number: The number of the question whose answer was tried.
+    ///   - words: What the user is told; nil if the answer is certainly wrong.
+    func asksAgain(after number: Int, saying words: String? = nil) -> Bool {
         state.withLock { state in
             guard state.number == number else { return true }
-            guard !state.hasOpened, case .success = state.answer, reader.asksAgain(for: purpose) else { return false }
+            guard !state.hasOpened, case .success = state.answer, reader.asksAgain(for: purpose, saying: words) else {
+                return false
+            }
             state.answer = nil
             state.number += 1
             return true

@@ -90,9 +90,10 @@ final class RunKeys: Sendable {
 
     /// Asks for the passphrases again that the user has typed, and that opened nothing.
     ///
+    /// - Parameter words: What the user is told; nil if they are certainly wrong.
     /// - Returns: false if none was typed, or if the user had enough tries.
-    func askAgain() throws(Failure) -> Bool {
-        guard let question, question.asksAgain(after: question.number) else { return false }
+    func askAgain(saying words: String?) throws(Failure) -> Bool {
+        guard let question, question.asksAgain(after: question.number, saying: words) else { return false }
         _ = try question.answer()
         return true
     }

@@ -39,15 +39,16 @@ final class SecretReader: Sendable {
 
     /// Says on the terminal that the typed passphrase is wrong, and forgets it, so that the next call asks again.
     ///
+    /// - Parameter words: What is said instead; nil if the passphrase is certainly wrong.
     /// - Returns: False if there is no terminal, or if it was the last try.
-    func asksAgain(for purpose: SecretPurpose) -> Bool {
+    func asksAgain(for purpose: SecretPurpose, saying words: String? = nil) -> Bool {
         let count = wrong.withLock { wrong in
             wrong[purpose, default: 0] += 1
             return wrong[purpose, default: 0]
         }
         guard count < Self.maximumAttempts else { return false }
         let isSaid = Terminal.use { terminal in
-            terminal.map { (try? $0.say("Wrong passphrase.")) != nil } ?? false
+            terminal.map { (try? $0.say(words ?? "Wrong passphrase.")) != nil } ?? false
         }
         guard isSaid else { return false }
         known.withLock { $0[Source(source: .passphrase, purpose: purpose)] = nil }

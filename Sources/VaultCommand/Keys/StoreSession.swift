@@ -156,7 +156,14 @@ struct StoreSession {
     /// - Parameter isUnlocked: Whether the store is to have what unlocks it, so that one with the class always gets
     ///   the other classes.
     func checkCreating(isUnlocked: Bool) throws(Failure) {
-        guard exists("store.vault") else { return }
+        let card = path(ofFile: "store.vault")
+        do throws(Errno) {
+            _ = try card.path.stat()
+        } catch {
+            guard error != .noSuchFileOrDirectory, error != .notDirectory else { return }
+            // Taken for a card that is there, it would be called one of which other files are lost.
+            throw Failure(error, about: card.subject)
+        }
         let hasKeybag = exists("keys.vault")
         if isUnlocked, !hasKeybag {
             guard try open().canWrite(.unlessOpen) else { return }

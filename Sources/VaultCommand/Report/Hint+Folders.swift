@@ -9,7 +9,7 @@ extension Hint {
     static let otherPaths =
         Hint("a tar program extracts all paths after decrypt; or change the paths, and encrypt it again")
     static let listContainers = Hint("-d shows the containers themselves")
-    static let noPatterns = Hint("patterns are not used: name the folder, which stands for all that is in it")
+    static let noPatterns = Hint("patterns do not work here: name the folder to take all that is in it")
     static let decryptWhole = Hint("vaultfile decrypt writes its contents")
     static func extractMember(_ path: String, of container: String) -> Hint {
         Hint("vaultfile extract \(quoted(container)) \(quoted(path)) takes it out")
@@ -26,7 +26,7 @@ extension Hint {
     static let scanLists = Hint("vaultfile ls --scan lists them")
     static let decompressFirst =
         Hint("a compressed tar has to be decompressed first: zcat FILE | vaultfile encrypt --index")
-    static let removeInTheWay = Hint("move what is there out of the way; -f replaces only files, and never a folder")
+    static let removeInTheWay = Hint("move it away first; -f replaces only files")
     static let extractElsewhere = Hint("-C with an empty folder extracts it there; -f changes nothing about this")
     static let listMembers = Hint("vaultfile ls shows the paths of the members")
     static let escapedPath = Hint(
@@ -38,8 +38,7 @@ extension Hint {
 
     // MARK: Mounts
 
-    static let mountTakes = Hint(
-        "a mount shows a folder of containers, or the members of a container that encrypt made of a tar")
+    static let mountTakes = Hint("name a folder of containers, or the container of a folder or of a tar")
     static let mountElsewhere = Hint("name a folder outside of it")
     static func mountOrder(_ source: String, _ mountPoint: String) -> Hint {
         Hint("did you mean vaultfile mount \(quoted(source)) \(quoted(mountPoint))?")

@@ -19,6 +19,7 @@ struct Hint: Hashable, Sendable {
         guard let verb else { return self }
         return switch self {
         case .folderInput where verb == .cat: .nameFiles
+        case .noPatterns where verb == .cat: .listMembers
         case .folderInput where [.edit, .recover, .storePut].contains(verb): .nameFile
         case .folderInput where verb == .extract: .nameContainer
         case .forceReplaces where verb.isOfKeyring: .keyFileStays

@@ -67,9 +67,18 @@ struct Mount: Verb {
         try keys.check()
         try keys.refuseSharedStandardInput(inputs: [])
         guard !source.isDash else { throw .usage("SOURCE", "must be a folder or a file", hint: .nameFile) as Failure }
+        for (name, path) in [("SOURCE", source), ("MOUNTPOINT", mountPoint)] where path.bytes.isEmpty {
+            throw .usage(name, "is empty", hint: .help(["mount"])) as Failure
+        }
         let context = try context.context()
         let subject = source.subject
+        let stat = try subject.attempt(system: .noInput) { try source.path.stat() }
+        // Opening a pipe would wait for a writer.
+        guard [.directory, .regular].contains(stat.type) else {
+            throw Failure(.usage, subject, "is no folder and no regular file", hint: .mountTakes)
+        }
         let point = try folderToCover()
+        if stat.type == .directory { try refuseInside(point) }
         let place = Platform.resolved(mountPoint.path) ?? mountPoint.path
         if MountTable.hasOwnMount(at: place) {
             console.warn(
@@ -83,9 +92,8 @@ struct Mount: Verb {
         }
         let run = try RunKeys(keys, KeyringSession(keys.unlocking, console))
         let view: any View
-        let stat = try subject.attempt(system: .noInput) { try source.path.stat() }
         if stat.type == .directory {
-            view = try folder(MountKeys(run, context: context), point, console)
+            view = try folder(MountKeys(run, context: context), console)
         } else {
             view = try members(Opening(keys: run, context: context, threads: 1, console: console), console)
         }
@@ -96,6 +104,7 @@ struct Mount: Verb {
         defer { Signals.undo.withLock { $0.stop = nil } }
         console.announce(subject, "is mounted on \(mountPoint.escaped)")
         try Self.attempt(mountPoint.subject) { () throws(MountError) in try mount.serve(threads: Self.threads) }
+        console.note(subject, "is unmounted")
         return try console.give(Report(.ok, about: subject), about: subject, done: "was mounted")
     }
 
@@ -125,45 +134,56 @@ struct Mount: Verb {
         }
     }
 
-    /// The view of a folder of containers.
-    private func folder(_ keys: MountKeys, _ point: OpenFolder, _ console: Console) throws -> any View {
+    /// Refuses a mount point in the folder that is mounted: the mount would look into itself for ever.
+    private func refuseInside(_ point: OpenFolder) throws {
         let opened = try source.subject.attempt(system: .noInput) { try OpenFolder(at: source.path) }
-        // The mount would look into itself for ever.
         guard try !point.isBelow(orEqualTo: opened.identity) else {
             throw Failure(.usage, mountPoint.subject, "is in the folder that is mounted", hint: .mountElsewhere)
         }
-        return try source.subject.attempt(system: .noInput) {
+    }
+
+    /// The view of a folder of containers.
+    private func folder(_ keys: MountKeys, _ console: Console) throws -> any View {
+        try source.subject.attempt(system: .noInput) {
             while true {
                 let view = try FolderView(try .openForReading(source.path, .folder)) { try keys.open($0, at: $1) }
-                let trial = view.trial(atMost: Self.mostTried)
+                var first: Failure?
+                let trial = view.trial(atMost: Self.mostTried) { path, error in
+                    first = first ?? Failure(error, about: .path(source.withoutSlashes.bytes + Array("/".utf8) + path))
+                }
                 // A view of files that nobody can read helps nobody. The next view knows nothing of this try.
-                if !trial.opens, trial.refused > 0, try keys.askAgain() { continue }
-                warn(of: trial, console)
+                if !trial.opens, try keys.askAgain(after: trial) { continue }
+                warn(of: trial, first, console)
                 return view
             }
         }
     }
 
     /// Warns if containers do not open. Otherwise programs would get EACCES or EIO for files, and nobody would know why.
-    private func warn(of trial: FolderView.Trial, _ console: Console) {
-        let (refused, damaged) = (UInt64(trial.refused), UInt64(trial.damaged))
+    private func warn(of trial: FolderView.Trial, _ first: Failure?, _ console: Console) {
         guard !trial.isEmpty else {
             let isOrder = Self.hasContainers(mountPoint) ? Hint.mountOrder(mountPoint.escaped, source.escaped) : nil
             console.warn(source.subject, "no container NAME.vault is in it", hint: isOrder)
             return
         }
-        if damaged > 0 {
-            let tried = damaged + refused + (trial.opens ? 1 : 0)
-            let which = tried == 1 ? "its container" : "\(damaged) of the first \(tried) containers"
+        if trial.unreadFolders > 0 {
+            console.warn(source.subject, "\(UInt64(trial.unreadFolders).counted("folder")) in it cannot be read")
+        }
+        if let first, trial.failed == 1 {
+            let hint = first.hint ?? first.error.flatMap { Hint.of($0, Self.name) }
+            console.warn(first.subject, "cannot be opened: \(first.reason)", hint: hint)
+        } else if trial.failed > 0 {
+            let tried = trial.failed + trial.refused + (trial.opens ? 1 : 0)
+            let which = trial.isCut || trial.opens ? "the first" : "its"
             console.warn(
-                source.subject, "\(which) \(damaged == 1 ? "is" : "are") damaged, or cannot be read",
+                source.subject, "\(trial.failed) of \(which) \(tried) containers are damaged, or cannot be opened",
                 hint: .verifyNames(source.escaped))
         }
-        guard !trial.opens, refused > 0 else { return }
-        let only = trial.isCut ? "first " : ""
-        let count = refused == 1 ? "\(only)container" : "\(only)\(refused) containers"
+        guard !trial.opens, trial.refused > 0 else { return }
+        let number = trial.refused == 1 ? "" : "\(trial.refused) "
+        let containers = (trial.failed > 0 ? "other " : "") + (trial.refused == 1 ? "container" : "containers")
         console.warn(
-            source.subject, "these keys do not open its \(count)" + (damaged > 0 ? " that are not damaged" : ""))
+            source.subject, "these keys do not open its \(trial.isCut ? "first " : "")\(number)\(containers)")
     }
 
     /// Whether a folder has containers in it, or in folders below it, as far as a short look shows.

@@ -8,24 +8,29 @@ public func errorNumber(for error: any Error) -> Errno {
     case let error as Errno: error
     case let error as VaultError: errorNumber(for: error)
     case let error as ViewError: error.number
-    case let error as FolderNode.Refusal: error.number
+    case let error as FolderNode.Refusal: errorNumber(for: error.error)
     default: .ioError
     }
 }
 
 private func errorNumber(for error: VaultError) -> Errno {
     switch error.code {
-    // No key opens it, or what would open it was not tried.
     case .limitExceeded where error.systemError == .noMemory: .noMemory
-    case .wrongKey, .badKey, .badPassphrase, .noSuchKey, .keyDestroyed, .noCurrentKey, .limitExceeded, .badContext,
-        .pluginFailed:
-        .permissionDenied
+    // No key opens it, or what would open it was not tried.
+    case _ where areKeysRefused(error), .limitExceeded, .pluginFailed: .permissionDenied
     case .unsupportedVersion, .unsupportedSuite, .unsupportedCompression, .unsupportedFlags, .unsupportedMember:
         .notSupported
     case .memoryUnavailable: .noMemory
     case .inputFailed: error.systemError ?? .ioError
     default: .ioError
     }
+}
+
+/// Whether the keys were tried on a container, and none opens it.
+func areKeysRefused(_ error: any Error) -> Bool {
+    guard let error = error as? VaultError else { return false }
+    return [.wrongKey, .badKey, .badPassphrase, .noSuchKey, .keyDestroyed, .noCurrentKey, .badContext]
+        .contains(error.code)
 }
 
 /// Whether another try could end differently although the file stays the same: a medium failed, or memory or

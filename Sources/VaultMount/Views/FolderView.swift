@@ -64,6 +64,12 @@ public final class FolderView: View {
 
     /// Finds a name in a folder.
     public func find(_ name: [UInt8], in folder: NodeID) throws -> FoundNode {
+        try withNode(name, in: folder) { FoundNode(id: $0.id, attributes: try attributes(of: $0)) }
+    }
+
+    /// Calls `body` with the node that has a name, which the caller then gives back, unless this throws. If a container is
+    /// replaced between the look and its opening, the look is repeated.
+    func withNode<R>(_ name: [UInt8], in folder: NodeID, _ body: (FolderNode) throws -> R) throws -> R {
         let parent = try node(folder)
         guard parent.isFolder else { throw ViewError.notFolder }
         guard !name.isEmpty, name.count <= longestName, !name.contains(UInt8(ascii: "/")), !name.contains(0),
@@ -71,12 +77,11 @@ public final class FolderView: View {
         else { throw ViewError.noSuchName }
         guard parent.depth < Self.deepest else { throw ViewError.tooDeep }
         let opened = try openFolder(parent)
-        // If a container is replaced between the look and its opening, the look is repeated.
         for _ in 0..<8 {
             guard let (kind, modified) = try opened.look(for: name) else { throw ViewError.noSuchName }
             let node = take(name, kind, modified, in: parent)
             do {
-                return FoundNode(id: node.id, attributes: try attributes(of: node))
+                return try body(node)
             } catch {
                 forget(node.id, count: 1)
                 guard case .replaced? = error as? ViewError else { throw error }
@@ -84,71 +89,6 @@ public final class FolderView: View {
         }
         throw ViewError.replaced
     }
-
-    /// What a few containers say about the keys.
-    public struct Trial: Equatable, Sendable {
-        /// Whether one opens.
-        public var opens = false
-        /// How many before it no key opens.
-        public var refused = 0
-        /// How many before it are damaged, or cannot be read.
-        public var damaged = 0
-        /// Whether containers may follow that were not tried.
-        public var isCut = false
-
-        /// Whether there is no container.
-        public var isEmpty: Bool { !opens && refused == 0 && damaged == 0 && !isCut }
-
-        /// A result that nothing was found.
-        public init() {}
-    }
-
-    /// Tries the first containers of the folder and of those below it, until one opens.
-    ///
-    /// - Parameter limit: how many are tried at most that no key opens. Each may cost the stretching of a passphrase.
-    public func trial(atMost limit: Int) -> Trial {
-        var trial = Trial()
-        // A damaged container costs little.
-        var isEnough: Bool { trial.refused >= limit || trial.refused + trial.damaged >= 8 * limit }
-        var folders: [(id: NodeID, isFound: Bool)] = [(rootNode, false)]
-        var next = 0
-        defer { for folder in folders where folder.isFound { forget(folder.id, count: 1) } }
-        while next < folders.count {
-            var names: [[UInt8]] = []
-            try? list(folders[next].id).list(after: 0) { name, _ in
-                names.append(name.name)
-                return names.count < Self.mostLookedAt
-            }
-            for name in names {
-                guard let found = try? find(name, in: folders[next].id) else { continue }
-                guard found.attributes.kind == .file else {
-                    folders.append((found.id, true))
-                    continue
-                }
-                defer { forget(found.id, count: 1) }
-                guard !isEnough else {
-                    trial.isCut = true
-                    return trial
-                }
-                do {
-                    _ = try open(found.id)
-                    trial.opens = true
-                    return trial
-                } catch {
-                    if errorNumber(for: error) == .permissionDenied { trial.refused += 1 } else { trial.damaged += 1 }
-                }
-            }
-            next += 1
-            // A very large tree without containers is not searched to its end.
-            guard folders.count < Self.mostLookedAt else {
-                trial.isCut = true
-                return trial
-            }
-        }
-        return trial
-    }
-
-    private static let mostLookedAt = 1000
 
     /// The node with this name, which is made if there is none or if it is another one by now.
     private func take(
@@ -219,7 +159,7 @@ public final class FolderView: View {
     }
 
     /// The open container of a node. It is opened by one thread at a time; others wait for it.
-    private func container(_ node: FolderNode) throws -> OpenContainer {
+    func container(_ node: FolderNode) throws -> OpenContainer {
         if let found = state.withLock({ $0.containers[node.id] }) { return found }
         return try node.opening.withLock { _ in
             if let found = state.withLock({ $0.containers[node.id] }) { return found }
@@ -234,7 +174,7 @@ public final class FolderView: View {
             } catch {
                 guard !isPassing(error) else { throw error }
                 // A passphrase is not stretched again for a file that has not changed.
-                let refusal = FolderNode.Refusal(number: errorNumber(for: error))
+                let refusal = FolderNode.Refusal(error: error)
                 node.content.withLock { $0 = .failure(refusal) }
                 throw refusal
             }
@@ -310,7 +250,7 @@ final class FolderNode: Sendable {
 
     /// Why a container is not opened. Another try would end in the same way.
     struct Refusal: Error {
-        let number: Errno
+        let error: any Error
     }
 
     let id: NodeID

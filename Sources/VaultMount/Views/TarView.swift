@@ -70,7 +70,7 @@ public final class TarView: View {
         let window = StreamWindow(length: container.reader.length) { try container.reader.bytes($0) }
         source = window.source
         lookup = MemberLookup(window, index: index) { _ in }
-        var tree = TarTree(largest: largest)
+        var (tree, pathless) = (TarTree(largest: largest), UInt64(0))
         var (firstGap, gapCount, lastGap): (MemberWalk.Gap?, Int, UInt64) = (nil, 0, 0)
         do {
             if let index, index.stepExponent == 0 {
@@ -82,7 +82,6 @@ public final class TarView: View {
                 }
             } else {
                 names = .stream
-                var pathless: UInt64 = 0
                 try MemberWalk(source, index: index).all { step in
                     switch step {
                     case .member(let entry):
@@ -98,14 +97,17 @@ public final class TarView: View {
                     }
                     return true
                 }
-                self.pathless = pathless
             }
         } catch is TarTree.TooLarge {
             throw VaultError(.tooLarge, "the tar stream has more than \(largest) names")
         }
         self.tree = tree
+        self.pathless = pathless
         (self.firstGap, self.gapCount, self.lastGap) = (firstGap, gapCount, lastGap)
     }
+
+    /// How many headers are kept.
+    var headersHeld: Int { members.withLock(\.count) }
 
     /// Names never change: the container stays open.
     public var nameLifetime: Double { 86400 }
@@ -164,10 +166,6 @@ public final class TarView: View {
         if tree.hasChildren(index) {
             member = .folder(entry.modified ?? modified)
         } else if let shown = try shown(entry) {
-            let length = container.reader.length
-            guard shown.contentOffset <= length, shown.contentLength <= length - shown.contentOffset else {
-                throw NotTarContent()
-            }
             member = TarMember(shown, depth: tree.depth(index), modified: shown.modified ?? modified)
         } else {
             member = .none(entry.modified ?? modified)
@@ -189,9 +187,6 @@ public final class TarView: View {
         if place < lastGap { _ = try lookup.target(of: entry) }
         return entry
     }
-
-    /// The content of a member goes beyond the end of the stream.
-    private struct NotTarContent: Error {}
 }
 
 /// What a mount shows of a member.
@@ -220,7 +215,8 @@ struct TarMember: Sendable {
     }
 
     /// - Parameters:
-    ///   - entry: of a member that no other path goes through. Its content lies within the stream.
+    ///   - entry: of a member that no other path goes through. If its content goes beyond the end of the stream, reading
+    ///     that part is an error.
     ///   - depth: how many folders are above it.
     init(_ entry: TarEntry, depth: Int, modified: Timestamp) {
         var attributes = NodeAttributes(kind: .file, permissions: 0o400, modified: modified)
