@@ -9,7 +9,6 @@ from typing import Any, Callable, Optional, Sequence, Union
 
 from ._errors import Callbacks, check
 from ._library import lib
-from ._signals import run
 
 Buffer = Union[bytes, bytearray, memoryview]
 
@@ -37,7 +36,7 @@ def make(
 ) -> Handle:
     """Calls a function whose last argument receives a new handle."""
     made = ctypes.c_void_p()
-    run(function, *arguments, ctypes.byref(made), callbacks=callbacks)
+    check(function(*arguments, ctypes.byref(made)), *callbacks)
     return Handle(made.value, free)
 
 
@@ -46,7 +45,7 @@ def data(
 ) -> bytes:
     """Calls a function whose last argument receives bytes."""
     made = ctypes.c_void_p()
-    run(function, *arguments, ctypes.byref(made), callbacks=callbacks)
+    check(function(*arguments, ctypes.byref(made)), *callbacks)
     return taken(made)
 
 

@@ -45,8 +45,7 @@ public func encryptFile(
         let settings = try unsafe settings(options)
         try Vault.encryptFile(
             at: unsafe path(input), to: unsafe path(output), replacing: settings.has(.replace),
-            for: unsafe givenRecipients(recipients).recipients(), options: settings.sealing, jobs: settings.jobs,
-            onProgress: settings.onProgress)
+            for: unsafe givenRecipients(recipients).recipients(), options: settings.sealing, jobs: settings.jobs)
     }
 }
 
@@ -58,8 +57,7 @@ public func decryptFile(
         let settings = try unsafe settings(options)
         try Vault.decryptFile(
             at: unsafe path(input), to: unsafe path(output), replacing: settings.has(.replace),
-            with: unsafe credentials(keys, settings), jobs: settings.jobs, sparse: settings.has(.sparse),
-            onProgress: settings.onProgress)
+            with: unsafe credentials(keys, settings), jobs: settings.jobs, sparse: settings.has(.sparse))
     }
 }
 
@@ -78,8 +76,7 @@ public func encryptDescriptor(
         let settings = try unsafe settings(options)
         try Vault.encrypt(
             from: descriptor(input), to: descriptor(output),
-            for: unsafe givenRecipients(recipients).recipients(), options: settings.sealing, jobs: settings.jobs,
-            onProgress: settings.onProgress)
+            for: unsafe givenRecipients(recipients).recipients(), options: settings.sealing, jobs: settings.jobs)
     }
 }
 
@@ -91,7 +88,6 @@ public func decryptDescriptor(
         let settings = try unsafe settings(options)
         try Vault.decrypt(
             from: descriptor(input), to: descriptor(output),
-            with: unsafe credentials(keys, settings), jobs: settings.jobs, sparse: settings.has(.sparse),
-            onProgress: settings.onProgress)
+            with: unsafe credentials(keys, settings), jobs: settings.jobs, sparse: settings.has(.sparse))
     }
 }
