@@ -102,8 +102,13 @@ enum ExtractTarget: FuzzTarget {
             try? view.list(node).list(after: 0) { _, _ in true }
             guard let content = try? view.open(node) else { continue }
             var bytes: [UInt8] = []
+            guard let own = own(entry, stream) else {
+                // What the stream does not have gives an error.
+                try? unsafe content.read(at: 0, count: mostBytes) { _ in }
+                continue
+            }
             try unsafe content.read(at: 0, count: mostBytes) { unsafe bytes = [UInt8]($0) }
-            try require(bytes == own(entry, stream), "a mount gives a file other bytes than its member has")
+            try require(bytes == own, "a mount gives a file other bytes than its member has")
         }
     }
 
