@@ -3,7 +3,7 @@ import Testing
 /// `vaultfile extract`, `ls`, `cat` and `mount`, and tar streams that break off.
 extension ExtractTests {
     @Test(
-        "a stream that breaks off says so in every verb, names the member, and gives what is there",
+        "where a stream breaks off, every verb says so, names the member, and gives what is there",
         arguments: [
             // Within the content of b, within the header of c, and without an end mark.
             (2000, "within b;"), (101_376 + 100, "at byte 101376: it ends within a header;"),

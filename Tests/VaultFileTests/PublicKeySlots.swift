@@ -30,14 +30,14 @@ extension [UInt8] {
     }
 }
 
-/// The slot with another tag, so that it opens for nobody.
+/// The same slot with a wrong tag. Nobody can open it.
 func dead(_ slot: Slot) -> Slot {
     var body = [UInt8](slot.body)
     body[body.count - 1] ^= 1
     return Slot(type: slot.type, keyID: slot.keyID, body: body)
 }
 
-/// Different slots that open for nobody, under the ID of one.
+/// Several different slots with the same ID. Nobody can open them.
 func dead(_ slot: Slot, count: Int) -> [Slot] {
     (0..<count).map { index in
         var body = [UInt8](slot.body)

@@ -204,8 +204,8 @@ import VaultTestSupport
         var here = rootNode
         for _ in 0..<500 { here = try view.find(Array("d".utf8), in: here).id }
         #expect(try view.names(here) == ["d"])
-        // Each level that the system knows costs memory, and the last one that goes takes those above it along, each in a
-        // call of its own: whoever makes folders could make them deeper than a stack is.
+        // The view keeps an object for each level. When the last level goes, those above it go too, each in a nested call.
+        // Without the limit, someone who makes very deep folders could overflow the stack.
         #expect(number { _ = try view.find(Array("d".utf8), in: here) } == .fileNameTooLong)
     }
 

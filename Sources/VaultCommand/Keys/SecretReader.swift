@@ -39,7 +39,7 @@ final class SecretReader: Sendable {
 
     /// Says on the terminal that the typed passphrase is wrong, and forgets it, so that the next call asks again.
     ///
-    /// - Parameter words: What is said instead; nil if the passphrase is certainly wrong.
+    /// - Parameter words: The line that the user sees. Nil says that the passphrase is wrong: only for a caller who knows it.
     /// - Returns: False if there is no terminal, or if it was the last try.
     func asksAgain(for purpose: SecretPurpose, saying words: String? = nil) -> Bool {
         let count = wrong.withLock { wrong in

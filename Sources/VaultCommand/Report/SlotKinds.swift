@@ -39,6 +39,6 @@ extension SlotDescription.Kind {
 }
 
 extension SlotDescription {
-    /// The kind and the ID, for a message. The mark of a detached container stands for all slots of the header file.
+    /// The kind and the ID, for a message. A detached container has a mark in place of slots, and the mark has no ID.
     var text: String { kind == .mark ? "its slots in a header file" : "\(kind.noun) \(keyID)" }
 }
