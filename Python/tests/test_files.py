@@ -3,6 +3,7 @@
 import gc
 import io
 import os
+import pickle
 import pathlib
 import random
 import threading
@@ -499,3 +500,43 @@ def test_threads_get_their_own_exceptions(key):
     assert len(found) == 400
     assert all(type(error) is KeyError and error.args == (thread,) for thread, error in found), set(
         type(error) for _, error in found)
+
+
+def test_errors_go_to_other_processes(tmp_path, key):
+    container = tmp_path / "c"
+    container.write_bytes(vaultfile.encrypt(b"x", key))
+    damaged = bytearray(container.read_bytes())
+    damaged[len(damaged) // 2] ^= 1
+    for call, kind in (
+            (lambda: vaultfile.open(tmp_path / "missing", keys=key), FileNotFoundError),
+            (lambda: vaultfile.encrypt_file(container, container, key), FileExistsError),
+            (lambda: vaultfile.KeyFile(tmp_path / "missing")._add_to_keys(None), vaultfile.MissingFileError),
+            (lambda: vaultfile.open(container, keys=vaultfile.Key.generate()), vaultfile.WrongKeyError),
+            (lambda: vaultfile.decrypt(damaged, key), vaultfile.DamagedError)):
+        with pytest.raises(kind) as found:
+            call()
+        error = found.value
+        again = pickle.loads(pickle.dumps(error))
+        assert type(again) is type(error) and str(again) == str(error)
+        for name in ("name", "status", "message", "offset", "record", "path", "errno", "strerror", "filename"):
+            assert getattr(again, name, None) == getattr(error, name, None), name
+    assert again.errno if isinstance(again, OSError) else True
+
+
+def test_an_error_about_the_header_file_names_it(tmp_path, key):
+    body, header, missing = (str(tmp_path / name) for name in ("c", "h", "missing"))
+    with vaultfile.open(body, "wb", keys=key, header=header) as file:
+        file.write(b"x")
+    for call in (
+            lambda path: vaultfile.open(body, keys=key, header=path),
+            lambda path: vaultfile.decrypt_file(body, body + ".out", key, header=path),
+            lambda path: vaultfile.verify(body, key, header=path),
+            lambda path: vaultfile.repair(body, key, header=path),
+            lambda path: vaultfile.reencrypt(body, key, key, header=path),
+            lambda path: vaultfile.attach(body, key, path)):
+        with pytest.raises(FileNotFoundError) as found:
+            call(missing)
+        assert found.value.path == found.value.filename == missing, str(found.value)
+    with pytest.raises(FileNotFoundError) as found:
+        vaultfile.open(missing, keys=key, header=header)
+    assert found.value.path == missing

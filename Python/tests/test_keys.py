@@ -304,3 +304,11 @@ def test_the_status_of_one_callback_is_not_that_of_another():
     kept = [source.keep(ZeroDivisionError()) for _ in range(3000)]
     assert source.take(kept[0]) is None and source.take(kept[-1]) is not None
     assert len(source._kept) <= 1024
+
+
+def test_names_of_a_keyring(tmp_path, key):
+    keyring = vaultfile.Keyring.create(tmp_path / "ring", key, name="2026")
+    assert "2026" in keyring and "2025" not in keyring and len(keyring) == 1
+    for kind in (KeyError, vaultfile.NoSuchKeyError, vaultfile.Error):
+        with pytest.raises(kind, match="2025"):
+            keyring["2025"]

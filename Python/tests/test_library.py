@@ -15,7 +15,7 @@ CODE = re.sub(r"/\*.*?\*/", " ", HEADER, flags=re.S)
 SCALARS = {
     "int32_t": ctypes.c_int32, "uint32_t": ctypes.c_uint32, "uint64_t": ctypes.c_uint64, "int64_t": ctypes.c_int64,
     "size_t": ctypes.c_size_t, "bool": ctypes.c_bool, "vaultfile_read_callback": _library.ReadCallback,
-    "vaultfile_key_callback": _library.KeyCallback,
+    "vaultfile_key_callback": _library.KeyCallback, "vaultfile_progress_callback": _library.ProgressCallback,
 }
 
 

@@ -5,7 +5,8 @@
  *
  * Errors. A call that can fail returns NULL, or an error, which the caller frees with vaultfile_error_free. After an
  * error, every result that the call would have given is NULL or 0. Programs decide by vaultfile_error_status or
- * vaultfile_error_name. No call ends the process, and nothing is thrown through a call.
+ * vaultfile_error_name. Nothing is thrown through a call, and no call ends the process, except where the system has no
+ * memory for a handle of a few hundred bytes.
  *
  * Handles. The types below are incomplete: a handle is a value that only the library understands, and not an address.
  * A handle that is NULL, was freed, or is of another type gives the error invalidArgument. Freeing such a handle does
@@ -255,6 +256,17 @@ vaultfile_error *vaultfile_options_set_number(vaultfile_options *options, int32_
 vaultfile_error *vaultfile_options_set_bytes(
     vaultfile_options *options, int32_t option, const void *bytes, size_t count) VAULTFILE_RESULT;
 
+/* How far a call is: `done` bytes of plaintext, or of the container where that is copied. Called now and then, on the
+ * thread of the call. Returns 0, or a status of the program's own: then the call ends with the error callbackFailed, which
+ * has it, and what it has begun is as after any other error. It must not call the library. */
+typedef int32_t (*vaultfile_progress_callback)(void *context, uint64_t done);
+
+/* Sets the callback of the calls that work on a whole container: ..._file, ..._descriptor, reader_verify, reader_damage,
+ * rotate, repair, reencrypt, detach, attach. NULL removes it. It and `context` must stay valid as long as calls use these
+ * options. */
+vaultfile_error *vaultfile_options_set_progress(
+    vaultfile_options *options, vaultfile_progress_callback progress, void *context) VAULTFILE_RESULT;
+
 void vaultfile_options_free(vaultfile_options *options);
 
 /* ---- Keys that open ---- */
@@ -368,8 +380,8 @@ vaultfile_error *vaultfile_identity_recipients(
 
 /* ---- Reading ---- */
 
-/* Reads at most `capacity` bytes at an offset, and sets their count: 0 only at the end. Called from several threads at
- * once. It must not call the library.
+/* Reads at most `capacity` bytes at an offset, and sets their count: 0 only at the end. If it does not set it, the error is
+ * inputFailed. Called from several threads at once. It must not call the library.
  *
  * Returns 0; VAULTFILE_MEDIUM_FAILED if the medium fails there: the error is inputFailed, and vaultfile_reader_damage goes
  * on after it; or another status, with which the call ends: callbackFailed. */

@@ -151,16 +151,18 @@ public enum Vault {
     ///   - recipients: who can open the container.
     ///   - options: of the container.
     ///   - jobs: the number of threads that do the work, at least 1; nil is one per processor.
+    ///   - onProgress: called on the calling thread now and then, with the count of encrypted bytes of plaintext.
     /// - Returns: the manifest.
     /// - Throws: `VaultError` with `inputFailed`, `outputExists`, `outputNotReplaceable`, `outputFailed`; with
-    ///   `invalidArgument` if the output is the input, or for `jobs` below 1; or as ``VaultWriter`` throws it.
+    ///   `invalidArgument` if the output is the input, or for `jobs` below 1; or as ``VaultWriter`` throws it. Also what
+    ///   `onProgress` throws.
     @discardableResult
     public static func encryptFile(
         at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, for recipients: [Recipient],
-        options: SealOptions = SealOptions(), jobs: Int? = nil
+        options: SealOptions = SealOptions(), jobs: Int? = nil, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> Manifest {
         try convert(input, output, isReplacing: isReplacing) {
-            try encrypt(from: $0, to: $1, for: recipients, options: options, jobs: jobs)
+            try encrypt(from: $0, to: $1, for: recipients, options: options, jobs: jobs, onProgress: onProgress)
         }
     }
 
@@ -173,17 +175,18 @@ public enum Vault {
     ///   - credentials: the keys, and limits on the cost of opening.
     ///   - jobs: the number of threads that do the work, at least 1; nil is one per processor.
     ///   - isSparse: whether blocks of 4096 zeros become holes, which take no room on the disk.
+    ///   - onProgress: called on the calling thread now and then, with the count of written bytes.
     /// - Returns: the health, the manifest and the header of the container.
     /// - Throws: `VaultError` with the first check of the container that failed, or with `inputFailed`, `outputExists`,
     ///   `outputNotReplaceable`, `outputFailed`; `invalidArgument` if the output is the input, or for `jobs` below 1.
-    ///   Also what the key provider throws.
+    ///   Also what the key provider and `onProgress` throw.
     @discardableResult
     public static func decryptFile(
         at input: FilePath, to output: FilePath, replacing isReplacing: Bool = false, with credentials: Credentials,
-        jobs: Int? = nil, sparse isSparse: Bool = false
+        jobs: Int? = nil, sparse isSparse: Bool = false, onProgress: (UInt64) throws -> Void = { _ in }
     ) throws -> OpenedContainer {
         try convert(input, output, isReplacing: isReplacing) {
-            try decrypt(from: $0, to: $1, with: credentials, jobs: jobs, sparse: isSparse)
+            try decrypt(from: $0, to: $1, with: credentials, jobs: jobs, sparse: isSparse, onProgress: onProgress)
         }
     }
 

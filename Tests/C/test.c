@@ -365,10 +365,12 @@ struct source {
     uint64_t failing; /* reads of this byte return `status` */
     int32_t status;
     size_t claims; /* how many bytes more a read claims to have read */
+    bool forgets;  /* whether a read does not set the count */
 };
 
 static int32_t read_source(void *context, uint64_t offset, void *buffer, size_t capacity, size_t *count) {
     const struct source *const source = context;
+    if (source->forgets) return 0;
     *count = 0;
     if (source->status != 0 && source->failing >= offset && source->failing < offset + capacity) return source->status;
     if (offset >= source->count) return 0;
@@ -402,7 +404,7 @@ static int32_t give_keys(void *context, int32_t request, const void *ids, size_t
 static void test_callbacks(void) {
     vaultfile_data *const made = container(NULL);
     vaultfile_keys *const keys = with_key();
-    struct source source = {vaultfile_data_bytes(made), vaultfile_data_count(made), 0, 0, 0};
+    struct source source = {vaultfile_data_bytes(made), vaultfile_data_count(made), 0, 0, 0, false};
     vaultfile_reader *reader;
     OK(vaultfile_reader_open_callback(read_source, &source, source.count, keys, NULL, &reader));
     static unsigned char part[300000];
@@ -430,8 +432,11 @@ static void test_callbacks(void) {
     FAILS(VAULTFILE_INPUT_FAILED, vaultfile_reader_read(reader, 0, part, sizeof part));
     source.claims = SIZE_MAX / 2;
     FAILS(VAULTFILE_INPUT_FAILED, vaultfile_reader_read(reader, 0, part, sizeof part));
-    vaultfile_reader_free(reader);
     source.claims = 0;
+    source.forgets = true;
+    FAILS(VAULTFILE_INPUT_FAILED, vaultfile_reader_read(reader, 0, part, sizeof part));
+    source.forgets = false;
+    vaultfile_reader_free(reader);
     OK(vaultfile_inspect_callback(read_source, &source, source.count, &report));
     CHECK(has(report, "\"copiesAreIdentical\":true"));
     vaultfile_data_free(report);
@@ -455,6 +460,66 @@ static void test_callbacks(void) {
     vaultfile_keys_free(asked);
     vaultfile_keys_free(keys);
     vaultfile_data_free(made);
+}
+
+/* ---- Progress ---- */
+
+struct listener {
+    uint64_t last;
+    unsigned calls;
+    int32_t status; /* what it returns */
+};
+
+static int32_t listen(void *context, uint64_t done) {
+    struct listener *const listener = context;
+    CHECK(done >= listener->last);
+    listener->last = done;
+    listener->calls++;
+    return listener->status;
+}
+
+/* Whether a call ended with the status of the callback. */
+static bool was_ended(vaultfile_error *error) {
+    const bool was = vaultfile_error_status(error) == VAULTFILE_CALLBACK_FAILED && vaultfile_error_callback(error) == 77;
+    vaultfile_error_free(error);
+    return was;
+}
+
+static void test_progress(void) {
+    vaultfile_recipients *const recipients = for_key();
+    vaultfile_keys *const keys = with_key();
+    vaultfile_options *const options = option(VAULTFILE_JOBS, 2);
+    struct listener listener = {0, 0, 0};
+    OK(vaultfile_options_set_progress(options, listen, &listener));
+    save(at("heard"), text, text_count);
+    OK(vaultfile_encrypt_file(at("heard"), at("heard.vault"), recipients, options));
+    CHECK(listener.calls > 0 && listener.last == text_count);
+    listener = (struct listener){0, 0, 0};
+    OK(vaultfile_decrypt_file(at("heard.vault"), at("heard.again"), keys, options));
+    CHECK(listener.calls > 0 && listener.last == text_count);
+
+    vaultfile_reader *reader;
+    vaultfile_data *report;
+    OK(vaultfile_reader_open_path(at("heard.vault"), keys, NULL, &reader));
+    listener = (struct listener){0, 0, 77};
+    CHECK(was_ended(vaultfile_encrypt_file(at("heard"), at("ended"), recipients, options)));
+    CHECK(was_ended(vaultfile_decrypt_file(at("heard.vault"), at("ended"), keys, options)));
+    CHECK(access(at("ended"), F_OK) != 0);
+    CHECK(was_ended(vaultfile_reader_verify(reader, options)));
+    CHECK(was_ended(vaultfile_reader_damage(reader, options, &report)) && report == NULL);
+    CHECK(was_ended(vaultfile_reencrypt(at("heard.vault"), recipients, NULL, keys, options, &report)) && report == NULL);
+    OK(vaultfile_reader_verify(reader, NULL));
+    listener.status = 0;
+    OK(vaultfile_reencrypt(at("heard.vault"), recipients, NULL, keys, options, NULL));
+    const unsigned before = listener.calls;
+    OK(vaultfile_options_set_progress(options, NULL, NULL));
+    OK(vaultfile_reader_verify(reader, options));
+    CHECK(listener.calls == before);
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_progress(NULL, listen, &listener));
+    vaultfile_reader_free(reader);
+    vaultfile_options_free(options);
+    vaultfile_keys_free(keys);
+    vaultfile_recipients_free(recipients);
 }
 
 /* ---- Keys ---- */
@@ -1147,6 +1212,7 @@ int main(int count, char **arguments) {
         test_streams();
         test_files();
         test_callbacks();
+        test_progress();
         test_secrets();
         test_changes();
         test_headers();

@@ -84,7 +84,7 @@ class KeyringError(Error):
     """A keyring cannot be used or changed like this."""
 
 
-class NoSuchKeyError(KeyringError, LookupError):
+class NoSuchKeyError(KeyringError, KeyError):
     """The keyring does not have it."""
 
 
@@ -168,7 +168,8 @@ def take(handle: int) -> Error:
             kind = _BY_ERRNO.get(number, SystemCallError)
         else:
             kind = _CLASSES.get(name, Error)
-        error = kind(message)
+        # Of what OSError keeps, only its arguments are pickled: other processes get the error, too.
+        error = kind(number, os.strerror(number)) if number and issubclass(kind, OSError) else kind(message)
         error.name, error.message = name, message
         error.status = lib.vaultfile_error_status(handle)
         place = ctypes.c_uint64()
@@ -176,20 +177,26 @@ def take(handle: int) -> Error:
             error.offset = place.value
         if lib.vaultfile_error_record(handle, ctypes.byref(place)):
             error.record = place.value
-        if isinstance(error, OSError):
-            error.errno = number or None
-            error.strerror = os.strerror(number) if number else message
+        if isinstance(error, OSError) and not number:
+            error.strerror = message
         return error
     finally:
         lib.vaultfile_error_free(handle)
 
 
+#: How the library begins the message of such an error.
+_OF_HEADER = "its header file: "
+
+
 @contextlib.contextmanager
-def about(path: Any, target: Any = None) -> Iterator[None]:
-    """Gives errors within it the path that they are about: `target` if it is the output that failed."""
+def about(path: Any, target: Any = None, header: Any = None) -> Iterator[None]:
+    """Gives errors within it the path that they are about: `target` if it is the output that failed, and `header` if it
+    is the header file of the container."""
     try:
         yield
     except Error as error:
+        if error.message.startswith(_OF_HEADER):
+            name_path(error, header)
         name_path(error, target if target is not None and error.name.startswith("output") else path)
         raise
 
@@ -237,10 +244,10 @@ _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
 def about_its_path(function: _Call) -> _Call:
-    """The same for a function whose first argument may be a path."""
+    """The same for a function whose first argument may be a path, and `header` or its third one that of a header file."""
     @functools.wraps(function)
     def call(path: Any, *arguments: Any, **options: Any) -> Any:
-        with about(path):
+        with about(path, header=options.get("header", arguments[1] if len(arguments) > 1 else None)):
             return function(path, *arguments, **options)
 
     return cast(_Call, call)

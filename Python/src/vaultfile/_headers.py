@@ -3,13 +3,29 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
 from ._errors import Error, about_its_path, check, path_bytes
 from ._keys import Keys, KeysHandle, Recipients, recipients_handle, sealing_handle
 from ._library import lib
 from ._memory import Buffer, address, data, report, taken
-from ._options import CHANGING, HEADER, SEALING, options_handle
+from ._options import (
+    CHANGING,
+    HEADER,
+    SEALING,
+    AttachOptions,
+    DetachOptions,
+    HeaderOptions,
+    RotateHeaderFileOptions,
+    RotateHeaderOptions,
+    SealOptions,
+    options_handle,
+)
+from ._signals import Progress
+from ._sources import AnyPath
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 def inspect_header(header: Buffer) -> dict[str, Any]:
@@ -19,7 +35,7 @@ def inspect_header(header: Buffer) -> dict[str, Any]:
     return report(lib.vaultfile_inspect_header, bytes_, count)
 
 
-def verify_header(header: Buffer, keys: Keys, **options: Any) -> dict[str, Any]:
+def verify_header(header: Buffer, keys: Keys, **options: Unpack[HeaderOptions]) -> dict[str, Any]:
     """Opens a header file by itself, without its body. Returns the same as `inspect_header`, authenticated, and the
     `pin`: with it, later calls refuse every older header file.
 
@@ -36,7 +52,7 @@ def rotate_header(
     *,
     add: Optional[Recipients] = None,
     remove: Optional[Recipients] = None,
-    **options: Any,
+    **options: Unpack[RotateHeaderOptions],
 ) -> bytes:
     """Changes who can open a container by its header file, in memory: returns the bytes of the new header file. They are
     those that were given if there is nothing to change. `inspect_header` shows the slots of both.
@@ -63,12 +79,12 @@ def rotate_header(
 
 @about_its_path
 def rotate_header_file(
-    path: Any,
+    path: AnyPath,
     keys: Keys,
     *,
     add: Optional[Recipients] = None,
     remove: Optional[Recipients] = None,
-    **options: Any,
+    **options: Unpack[RotateHeaderFileOptions],
 ) -> dict[str, Any]:
     """The same as `rotate_header` for a header file in a file system, which is replaced under a lock. Options: also
     `break_links` and `dry_run`. Returns a report with `added`, `removed`, `kept` and `header`."""
@@ -81,7 +97,9 @@ def rotate_header_file(
         settings.value, callbacks=(opening,))
 
 
-def encrypt_detached(plaintext: Buffer, keys: Recipients, **options: Any) -> tuple[bytes, bytes]:
+def encrypt_detached(
+    plaintext: Buffer, keys: Recipients, **options: Unpack[SealOptions]
+) -> tuple[bytes, bytes]:
     """Encrypts bytes. Returns the container, and its header file, which has the slots: without it nobody opens the
     container. Store the header file first. The options are those of `open` for writing."""
     recipients = sealing_handle(keys)
@@ -94,7 +112,9 @@ def encrypt_detached(plaintext: Buffer, keys: Recipients, **options: Any) -> tup
 
 
 @about_its_path
-def detach(path: Any, keys: Keys, header: Any = None, **options: Any) -> dict[str, Any]:
+def detach(
+    path: AnyPath, keys: Keys, header: Optional[AnyPath] = None, **options: Unpack[DetachOptions]
+) -> dict[str, Any]:
     """Moves the slots of a container to a header file at the path `header`. Without it, the file is beside the container
     and has the name that the command looks for. The header file is durable before the container loses its slots. An
     interrupted call loses nothing, and the same call again finishes it. Keep the header file as safe as the container.
@@ -107,11 +127,13 @@ def detach(path: Any, keys: Keys, header: Any = None, **options: Any) -> dict[st
     settings = options_handle((CHANGING - {"header", "header_pin"}) | {"header_capacity", "lose_slots"}, options)
     return report(
         lib.vaultfile_detach, path_bytes(path), None if header is None else path_bytes(header), opening.value,
-        settings.value, callbacks=(opening,))
+        settings.value, callbacks=(opening, Progress(settings)))
 
 
 @about_its_path
-def attach(path: Any, keys: Keys, header: Any, **options: Any) -> dict[str, Any]:
+def attach(
+    path: AnyPath, keys: Keys, header: AnyPath, **options: Unpack[AttachOptions]
+) -> dict[str, Any]:
     """Moves the slots of the header file at the path `header` back to its container, and then removes the file.
 
     Options: `break_links`, `keep_copy`, `dry_run`, `context`, `pin`, `header_pin`, limits. Returns the report of
@@ -120,7 +142,7 @@ def attach(path: Any, keys: Keys, header: Any, **options: Any) -> dict[str, Any]
     settings = options_handle(CHANGING - {"header"}, options)
     return report(
         lib.vaultfile_attach, path_bytes(path), path_bytes(header), opening.value, settings.value,
-        callbacks=(opening,))
+        callbacks=(opening, Progress(settings)))
 
 
 def is_header_of(bytes_: bytes, file_id: str) -> bool:

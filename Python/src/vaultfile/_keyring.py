@@ -6,7 +6,7 @@ import os
 from types import TracebackType
 from typing import Any, Callable, Iterable, Iterator, Optional
 
-from ._errors import about, check, path_bytes
+from ._errors import about, check, invalid, path_bytes
 from ._keys import Identity, Key, Keys, KeysHandle, Path, Recipients, recipients_handle, save
 from ._library import lib
 from ._memory import Handle, make, report, secret_text
@@ -88,7 +88,14 @@ class Keyring:
         for entry in self.entries:
             if entry.name == name:
                 return entry
-        raise KeyError(name)
+        raise invalid(f"the keyring {self.path!r} has no {name!r}", "noSuchKey")
+
+    def __contains__(self, name: object) -> bool:
+        """Whether the keyring has something of this name."""
+        return any(entry.name == name for entry in self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)
 
     def export(self, name: str, path: Path) -> None:
         """Writes a key file or an identity file with mode 0600. The file must not exist."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterable, Optional, Union
 from ._errors import Raised, check, invalid, of_system
 from ._library import KeyCallback, lib
 from ._memory import Buffer, Handle, Secret, address, data, make, secret_text
+from ._signals import Released
 
 if TYPE_CHECKING:
     from ._keyring import Entry, Keyring
@@ -300,7 +301,9 @@ class KeysHandle:
             try:
                 flat = ctypes.string_at(ids, 16 * count) if ids else b""
                 names = [flat[start : start + 16].hex() for start in range(0, len(flat), 16)]
-                for key in _items(item._ask(_REQUESTS.get(request, "other"), names), Opener):
+                with Released():
+                    found = item._ask(_REQUESTS.get(request, "other"), names)
+                for key in _items(found, Opener):
                     key._add_to_keys(_Borrowed(answer))
                 return 0
             except BaseException as error:

@@ -11,9 +11,10 @@ import pathlib
 from ctypes import POINTER, c_bool, c_char_p, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from typing import Any
 
-# The caller's side of the two callbacks of vaultfile.h.
+# The caller's side of the callbacks of vaultfile.h.
 ReadCallback = ctypes.CFUNCTYPE(c_int32, c_void_p, c_uint64, c_void_p, c_size_t, POINTER(c_size_t))
 KeyCallback = ctypes.CFUNCTYPE(c_int32, c_void_p, c_int32, c_void_p, c_size_t, c_void_p)
+ProgressCallback = ctypes.CFUNCTYPE(c_int32, c_void_p, c_uint64)
 
 HANDLE = c_void_p
 RESULT = POINTER(c_void_p)
@@ -40,6 +41,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "options_new": (HANDLE, RESULT),
     "options_set_number": (HANDLE, HANDLE, c_int32, c_int64),
     "options_set_bytes": (HANDLE, HANDLE, c_int32, BYTES, SIZE),
+    "options_set_progress": (HANDLE, HANDLE, ProgressCallback, c_void_p),
     "options_free": (None, HANDLE),
     "keys_new": (HANDLE, RESULT),
     "keys_add_key": (HANDLE, HANDLE, BYTES, SIZE),

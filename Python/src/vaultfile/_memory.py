@@ -9,6 +9,7 @@ from typing import Any, Callable, Optional, Sequence, Union
 
 from ._errors import Callbacks, check
 from ._library import lib
+from ._signals import run
 
 Buffer = Union[bytes, bytearray, memoryview]
 
@@ -36,7 +37,7 @@ def make(
 ) -> Handle:
     """Calls a function whose last argument receives a new handle."""
     made = ctypes.c_void_p()
-    check(function(*arguments, ctypes.byref(made)), *callbacks)
+    run(function, *arguments, ctypes.byref(made), callbacks=callbacks)
     return Handle(made.value, free)
 
 
@@ -45,7 +46,7 @@ def data(
 ) -> bytes:
     """Calls a function whose last argument receives bytes."""
     made = ctypes.c_void_p()
-    check(function(*arguments, ctypes.byref(made)), *callbacks)
+    run(function, *arguments, ctypes.byref(made), callbacks=callbacks)
     return taken(made)
 
 

@@ -3,29 +3,44 @@
 from __future__ import annotations
 
 import io
-from typing import Any, Literal, Optional, Union, overload
+from typing import TYPE_CHECKING, Any, Literal, Optional, Union, overload
 
 from ._keys import Keys, Recipients
+from ._options import OpenOptions, ReadOptions, WriteOptions
 from ._reader import BUFFER_SIZE, RawReader, Reader
-from ._sources import path_of
+from ._sources import Source, path_of
 from ._writer import TextWriter, Writer
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
 @overload
 def open(
-    file: Any, mode: Literal["rb"] = "rb", *, keys: Keys, buffering: int = ..., encoding: None = None,
-    errors: None = None, newline: None = None, **options: Any
+    file: Source, mode: Literal["rb", "br"] = "rb", *, keys: Keys, buffering: int = ..., encoding: None = None,
+    errors: None = None, newline: None = None, **options: Unpack[ReadOptions]
 ) -> Reader: ...
 @overload
 def open(
-    file: Any, mode: Literal["wb", "xb"], *, keys: Recipients, buffering: int = ..., encoding: None = None,
-    errors: None = None, newline: None = None, **options: Any
+    file: Source, mode: Literal["wb", "bw", "xb", "bx"], *, keys: Recipients, buffering: int = ...,
+    encoding: None = None, errors: None = None, newline: None = None, **options: Unpack[WriteOptions]
 ) -> Writer: ...
 @overload
 def open(
-    file: Any, mode: Literal["r", "rt", "w", "wt", "x", "xt"], *, keys: Any, buffering: int = ...,
-    encoding: Optional[str] = None, errors: Optional[str] = None, newline: Optional[str] = None, **options: Any
+    file: Source, mode: Literal["r", "rt", "tr"], *, keys: Keys, buffering: int = ..., encoding: Optional[str] = None,
+    errors: Optional[str] = None, newline: Optional[str] = None, **options: Unpack[ReadOptions]
 ) -> io.TextIOWrapper: ...
+@overload
+def open(
+    file: Source, mode: Literal["w", "wt", "tw", "x", "xt", "tx"], *, keys: Recipients, buffering: int = ...,
+    encoding: Optional[str] = None, errors: Optional[str] = None, newline: Optional[str] = None,
+    **options: Unpack[WriteOptions]
+) -> io.TextIOWrapper: ...
+@overload
+def open(
+    file: Source, mode: str, *, keys: Union[Keys, Recipients], buffering: int = ..., encoding: Optional[str] = None,
+    errors: Optional[str] = None, newline: Optional[str] = None, **options: Unpack[OpenOptions]
+) -> Union[Reader, Writer, io.TextIOWrapper]: ...
 
 
 def open(
@@ -53,6 +68,9 @@ def open(
     `header` is the header file of a container whose slots are in one. To read: its bytes, a path, or a binary file
     object. To write: a new path, or a file object, which gets the header file before the container gets a byte; without
     it nobody opens the container.
+
+    `buffering` is how many bytes a small read takes ahead, above 1; by default a record of 64 KiB. `encoding`, `errors` and
+    `newline` are those of Python's `open`, for text.
 
     `options` to read: `context`, `pin`, `header_pin`, and limits (`service_limits`, `max_plaintext`, …). To write: `context`,
     `chunk_size`, `header_capacity`, `compress`, `digest`, `tar_index`, `mix_recipients`, `modified`, `permissions`,

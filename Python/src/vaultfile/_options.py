@@ -6,11 +6,161 @@ import contextlib
 import datetime
 import operator
 import os
-from typing import Any, Iterator, Union
+from typing import Any, Callable, Iterator, Literal, Mapping, Optional, TypedDict, Union
 
 from ._errors import Error, check, invalid, path_bytes
 from ._library import TEXT_OPTIONS, Options, lib
-from ._memory import Handle, address, make
+from ._memory import Buffer, Handle, address, make
+
+_Text = Union[str, Buffer, None]
+_Flag = Optional[bool]
+_Number = Optional[int]
+
+
+class _Costs(TypedDict, total=False):
+    service_limits: _Flag
+    max_plaintext: _Number
+    max_chunk_size: _Number
+    max_passphrase_slots: _Number
+    max_passes: _Number
+    max_memory_kib: _Number
+    max_stretching_kib: _Number
+    max_public_key_slots: _Number
+    max_stanza_slots: _Number
+
+
+class HeaderOptions(_Costs, total=False):
+    """To open a header file without its container."""
+
+    context: _Text
+    header_pin: _Text
+
+
+class ReadOptions(HeaderOptions, total=False):
+    """To open a container."""
+
+    pin: _Text
+    header: Any
+
+
+class VerifyOptions(ReadOptions, total=False):
+    """To read all of a container."""
+
+    jobs: _Number
+    progress: Optional[Callable[[int], object]]
+
+
+class ReadFileOptions(VerifyOptions, total=False):
+    """To decrypt a file to a file."""
+
+    replace: _Flag
+    sparse: _Flag
+
+
+class _Contents(TypedDict, total=False):
+    chunk_size: _Number
+    header_capacity: _Number
+    compress: _Flag
+    digest: _Flag
+    tar_index: _Flag
+    modified: Union[int, datetime.datetime, None]
+    permissions: _Number
+    name: _Text
+    content_type: _Text
+
+
+class SealOptions(_Contents, total=False):
+    """To make a container."""
+
+    context: _Text
+    mix_recipients: _Flag
+
+
+class WriteOptions(SealOptions, total=False):
+    """To write a container as a file."""
+
+    header: Any
+
+
+class OpenOptions(ReadOptions, _Contents, total=False):
+    """To open a file in a mode that only the running program knows."""
+
+    mix_recipients: _Flag
+
+
+class SealFileOptions(SealOptions, total=False):
+    """To encrypt a file to a file."""
+
+    replace: _Flag
+    jobs: _Number
+    progress: Optional[Callable[[int], object]]
+
+
+class _Consents(TypedDict, total=False):
+    dry_run: _Flag
+    lose_access: _Flag
+    break_links: _Flag
+    mix_recipients: _Flag
+
+
+class RepairOptions(ReadOptions, _Consents, total=False):
+    """To change a container where it is."""
+
+    keep_copy: Optional[Literal["front", "tail"]]
+
+
+class RotateOptions(RepairOptions, total=False):
+    """To change who can open a container."""
+
+    remove_others: _Flag
+
+
+class ReencryptOptions(RotateOptions, _Contents, total=False):
+    """To encrypt the contents of a container again."""
+
+    lose_slots: _Flag
+    keep_slots: _Flag
+    jobs: _Number
+    progress: Optional[Callable[[int], object]]
+
+
+class RotateHeaderOptions(HeaderOptions, total=False):
+    """To change a header file in memory."""
+
+    lose_access: _Flag
+    mix_recipients: _Flag
+    remove_others: _Flag
+
+
+class RotateHeaderFileOptions(RotateHeaderOptions, total=False):
+    """To change a header file where it is."""
+
+    break_links: _Flag
+    dry_run: _Flag
+
+
+class _DetachOptions(_Costs, total=False):
+    context: _Text
+    pin: _Text
+    dry_run: _Flag
+    lose_access: _Flag
+    break_links: _Flag
+    keep_copy: Optional[Literal["front", "tail"]]
+    mix_recipients: _Flag
+
+
+class DetachOptions(_DetachOptions, total=False):
+    """To move slots to a header file."""
+
+    header_capacity: _Number
+    lose_slots: _Flag
+
+
+class AttachOptions(_DetachOptions, total=False):
+    """To move slots back from a header file."""
+
+    header_pin: _Text
+
 
 #: The names that functions of this package take, and the numbers of the library.
 _NUMBERS = {
@@ -61,7 +211,7 @@ def called(name: str) -> Iterator[None]:
         raise
 
 
-def options_handle(allowed: frozenset[str], given: dict[str, Any]) -> Handle:
+def options_handle(allowed: frozenset[str], given: Mapping[str, Any]) -> Handle:
     """The options of a call. One that is None or false is left out."""
     made = make(lib.vaultfile_options_new, lib.vaultfile_options_free)
     # It sets all limits, so it comes first.

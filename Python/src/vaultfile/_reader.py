@@ -6,15 +6,21 @@ import contextlib
 import ctypes
 import io
 import os
-from typing import Any, Iterator, Optional
+from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 
 from ._errors import DamagedError, Error, about, check, invalid, name_path
 from ._keys import Keys, KeysHandle
 from ._library import lib
 from ._memory import address, make, report, view
-from ._options import LIMITS, options_handle
+from ._options import LIMITS, ReadOptions, options_handle
+from ._signals import Progress, run
 from ._sources import FileSource, Source, path_of
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+#: Bytes that the library gets at once.
+_PIECE = 1 << 26
 #: Bytes that one read takes ahead: the size of a record by default, so that small reads decrypt each record once.
 BUFFER_SIZE = 1 << 16
 
@@ -24,7 +30,7 @@ class RawReader(io.RawIOBase):
 
     def __init__(
         self, source: Source, keys: Optional[Keys] = None, *, close_source: bool = False, name: Optional[str] = None,
-        **options: Any
+        **options: Unpack[ReadOptions]
     ) -> None:
         super().__init__()
         path = path_of(source)
@@ -36,7 +42,7 @@ class RawReader(io.RawIOBase):
         self._keys = KeysHandle(keys)
         self._file: Optional[FileSource] = None
         limits = options_handle(LIMITS, options)
-        with about(self.name):
+        with about(self.name, header=options.get("header")):
             if path is not None:
                 self._handle = make(
                     lib.vaultfile_reader_open_path, lib.vaultfile_reader_free, path, self._keys.value, limits.value,
@@ -113,12 +119,14 @@ class RawReader(io.RawIOBase):
         return bytes(found)
 
     def _read(self, place: memoryview, offset: int) -> None:
-        bytes_, count = address(place)
-        self._check(lib.vaultfile_reader_read(self._handle.value, offset, bytes_, count))
+        # Between two pieces, a signal can end a long read.
+        for start in range(0, len(place), _PIECE):
+            bytes_, count = address(place[start : start + _PIECE])
+            self._run(lib.vaultfile_reader_read, self._handle.value, offset + start, bytes_, count)
 
-    def _check(self, failed: Optional[int]) -> None:
+    def _run(self, function: Any, *arguments: Any, progress: Optional[Progress] = None) -> None:
         try:
-            check(failed, *self._callbacks)
+            run(function, *arguments, callbacks=(*self._callbacks, *([progress] if progress else ())))
         except Error as error:
             name_path(error, self.name)
             raise
@@ -130,15 +138,22 @@ class RawReader(io.RawIOBase):
 
     def verify(self) -> None:
         """Reads and authenticates everything. Raises the error of the first damage."""
+        self._verify()
+
+    def _verify(self, told: Optional[Callable[[int], object]] = None, jobs: Optional[int] = None) -> None:
         self._check_open()
-        self._check(lib.vaultfile_reader_verify(self._handle.value, None))
+        settings = options_handle(frozenset({"jobs"}), {"jobs": jobs})
+        self._run(
+            lib.vaultfile_reader_verify, self._handle.value, settings.value, progress=Progress(settings, told))
 
     def damage(self) -> list[dict[str, Any]]:
         """Reads everything, also after damage: a list with `error`, `message` and the lost `range` of the plaintext."""
         self._check_open()
+        settings = options_handle(frozenset(), {})
         with about(self.name):
             found: list[dict[str, Any]] = report(
-                lib.vaultfile_reader_damage, self._handle.value, None, callbacks=self._callbacks)["damage"]
+                lib.vaultfile_reader_damage, self._handle.value, settings.value,
+                callbacks=(*self._callbacks, Progress(settings)))["damage"]
         return found
 
     def _check_open(self) -> None:

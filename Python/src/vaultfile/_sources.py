@@ -11,7 +11,10 @@ from typing import Any, Optional, Union
 
 from ._errors import Raised, invalid, path_bytes
 from ._library import ReadCallback
+from ._signals import Released
 
+#: A path.
+AnyPath = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 #: A path, or a binary file object that can read and seek.
 Source = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]", io.IOBase, Any]
 
@@ -45,8 +48,7 @@ class FileSource:
 
     def _read(self, _: Any, offset: int, buffer: int, capacity: int, count: Any) -> int:
         try:
-            count[0] = 0
-            with self._lock:
+            with Released(), self._lock:
                 self._file.seek(offset)
                 read = self._file.read(capacity)
             # A file object without bytes for now gives None; a text file gives text.

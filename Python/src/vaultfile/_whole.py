@@ -3,18 +3,35 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Optional
+from typing import TYPE_CHECKING, Any, Optional
 
-from ._errors import about, about_its_path, check, path_bytes
+from ._errors import about, about_its_path, path_bytes
 from ._keys import Keys, KeysHandle, Recipients, recipients_handle, sealing_handle
 from ._library import lib
 from ._memory import Buffer, address, data, report
-from ._options import CHANGING, LIMITS, SEALING, options_handle
+from ._options import (
+    CHANGING,
+    LIMITS,
+    SEALING,
+    ReadFileOptions,
+    ReadOptions,
+    ReencryptOptions,
+    RepairOptions,
+    RotateOptions,
+    SealFileOptions,
+    SealOptions,
+    VerifyOptions,
+    options_handle,
+)
 from ._reader import RawReader
-from ._sources import FileSource, Source, path_of
+from ._signals import Progress, run
+from ._sources import AnyPath, FileSource, Source, path_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
 
-def encrypt(plaintext: Buffer, keys: Recipients, **options: Any) -> bytes:
+def encrypt(plaintext: Buffer, keys: Recipients, **options: Unpack[SealOptions]) -> bytes:
     """Encrypts bytes. The options are those of `open` for writing."""
     if isinstance(plaintext, str):
         raise TypeError("plaintext must be bytes, not str: text.encode()")
@@ -24,7 +41,7 @@ def encrypt(plaintext: Buffer, keys: Recipients, **options: Any) -> bytes:
     return data(lib.vaultfile_encrypt, bytes_, count, recipients.value, settings.value)
 
 
-def decrypt(container: Buffer, keys: Keys, **options: Any) -> bytes:
+def decrypt(container: Buffer, keys: Keys, **options: Unpack[ReadOptions]) -> bytes:
     """Decrypts a container in memory. Set `max_plaintext` for containers of strangers: a small compressed container can
     hold a large plaintext. The options are those of `open` for reading."""
     if isinstance(container, (str, os.PathLike)):
@@ -35,37 +52,46 @@ def decrypt(container: Buffer, keys: Keys, **options: Any) -> bytes:
     return data(lib.vaultfile_decrypt, bytes_, count, opening.value, settings.value, callbacks=(opening,))
 
 
-def encrypt_file(source: Any, target: Any, keys: Recipients, **options: Any) -> None:
+def encrypt_file(
+    source: AnyPath, target: AnyPath, keys: Recipients, **options: Unpack[SealFileOptions]
+) -> None:
     """Encrypts a file into a new file with mode 0600, which appears when it is complete. Several threads work.
 
-    Options: those of `open` for writing, `replace`, and `jobs`, the number of threads. Raises OutputExistsError unless
-    `replace` is given."""
+    Options: those of `open` for writing, `replace`, `jobs`, the number of threads, and `progress`, a function that is
+    called now and then with the number of bytes that are done: its exception, and Ctrl-C, end the call, and no file
+    appears. Raises OutputExistsError unless `replace` is given."""
     recipients = sealing_handle(keys)
+    told = options.pop("progress", None)
     settings = options_handle(SEALING | {"replace", "jobs"}, options)
     with about(source, target):
-        check(
-            lib.vaultfile_encrypt_file(path_bytes(source), path_bytes(target), recipients.value, settings.value))
+        run(
+            lib.vaultfile_encrypt_file, path_bytes(source), path_bytes(target), recipients.value, settings.value,
+            callbacks=[Progress(settings, told)])
 
 
-def decrypt_file(source: Any, target: Any, keys: Keys, **options: Any) -> None:
+def decrypt_file(source: AnyPath, target: AnyPath, keys: Keys, **options: Unpack[ReadFileOptions]) -> None:
     """Decrypts a file into a new file with mode 0600, which appears when it is complete. Several threads work.
 
-    Options: those of `open` for reading, `replace`, `jobs`, the number of threads, and `sparse`: blocks of zeros become
-    holes, which take no room on the disk. Raises OutputExistsError unless `replace` is given."""
+    Options: those of `open` for reading, `replace`, `jobs`, `progress`, as for `encrypt_file`, and `sparse`: blocks of
+    zeros become holes, which take no room on the disk. Raises OutputExistsError unless `replace` is given."""
     opening = KeysHandle(keys)
+    told = options.pop("progress", None)
     settings = options_handle(LIMITS | {"replace", "jobs", "sparse"}, options)
-    with about(source, target):
-        check(
-            lib.vaultfile_decrypt_file(path_bytes(source), path_bytes(target), opening.value, settings.value),
-            opening)
+    with about(source, target, options.get("header")):
+        run(
+            lib.vaultfile_decrypt_file, path_bytes(source), path_bytes(target), opening.value, settings.value,
+            callbacks=[opening, Progress(settings, told)])
 
 
 @about_its_path
-def verify(source: Source, keys: Keys, **options: Any) -> dict[str, Any]:
+def verify(source: Source, keys: Keys, **options: Unpack[VerifyOptions]) -> dict[str, Any]:
     """Reads and authenticates every byte of a container: of a path or a seekable file object. Returns what the
-    container says of itself (`health`, `manifest`, `header`), or raises the error of the first damage."""
-    with RawReader(source, keys, **options) as reader:
-        reader.verify()
+    container says of itself (`health`, `manifest`, `header`), or raises the error of the first damage.
+
+    Options: those of `open` for reading, `jobs`, and `progress`, as for `encrypt_file`."""
+    told, jobs = options.pop("progress", None), options.pop("jobs", None)
+    with RawReader(source, keys, **options) as reader:  # type: ignore[misc]
+        reader._verify(told, jobs)
         return reader.info()
 
 
@@ -82,12 +108,12 @@ def inspect(source: Source) -> dict[str, Any]:
 
 @about_its_path
 def rotate(
-    path: Any,
+    path: AnyPath,
     keys: Keys,
     *,
     add: Optional[Recipients] = None,
     remove: Optional[Recipients] = None,
-    **options: Any,
+    **options: Unpack[RotateOptions],
 ) -> dict[str, Any]:
     """Changes who can open a container, in place, by two small writes. An interrupted call loses nothing, and the same
     call again finishes it. Store a key that you add durably before.
@@ -101,31 +127,34 @@ def rotate(
     settings = options_handle(CHANGING | {"remove_others"}, options)
     return report(
         lib.vaultfile_rotate, path_bytes(path), adding.value, removing.value, opening.value, settings.value,
-        callbacks=(opening,))
+        callbacks=(opening, Progress(settings)))
 
 
 @about_its_path
-def repair(path: Any, keys: Keys, **options: Any) -> dict[str, Any]:
+def repair(path: AnyPath, keys: Keys, **options: Unpack[RepairOptions]) -> dict[str, Any]:
     """Makes both header copies and the end of a container whole again. It does not read the contents."""
     opening = KeysHandle(keys)
     settings = options_handle(CHANGING, options)
     return report(
-        lib.vaultfile_repair, path_bytes(path), opening.value, settings.value, callbacks=(opening,))
+        lib.vaultfile_repair, path_bytes(path), opening.value, settings.value,
+        callbacks=(opening, Progress(settings)))
 
 
 @about_its_path
 def reencrypt(
-    path: Any, keys: Keys, recipients: Recipients, *, drop: Optional[Recipients] = None, **options: Any
+    path: AnyPath, keys: Keys, recipients: Recipients, *, drop: Optional[Recipients] = None,
+    **options: Unpack[ReencryptOptions]
 ) -> dict[str, Any]:
     """Encrypts the contents again under a new file key, for these recipients only. Needed if a key has leaked.
 
     `drop` names slots that may be lost. A container with a header file, whose path is `header`, gets a new one in the same
     folder: the report has its path, `headerFile`, and `headerPin`. Options: `remove_others`, `lose_slots`,
-    `keep_slots`, those of `rotate`, and those of `open` for writing."""
+    `keep_slots`, `progress`, as for `encrypt_file`, those of `rotate`, and those of `open` for writing."""
     opening = KeysHandle(keys)
     to, dropping = recipients_handle(recipients), recipients_handle(drop)
+    told = options.pop("progress", None)
     settings = options_handle(
         CHANGING | SEALING | {"remove_others", "lose_slots", "keep_slots", "jobs"}, options)
     return report(
         lib.vaultfile_reencrypt, path_bytes(path), to.value, dropping.value, opening.value, settings.value,
-        callbacks=(opening,))
+        callbacks=(opening, Progress(settings, told)))

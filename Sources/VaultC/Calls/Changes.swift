@@ -12,6 +12,7 @@ extension Settings {
         options.mayBreakLinks = has(.breakLinks)
         options.mayMixRecipients = sealing.mayMixRecipients
         options.isDryRun = has(.dryRun)
+        options.onProgress = onProgress
         return options
     }
 
@@ -21,6 +22,7 @@ extension Settings {
         options.mayBreakLinks = has(.breakLinks)
         options.mayMixRecipients = sealing.mayMixRecipients
         options.isDryRun = has(.dryRun)
+        options.onProgress = onProgress
         if has(.keepSlots) { options.keepsSlot = { _ in true } }
         // Without this question a container that nobody here can open would take the place of one that opens.
         if !has(.loseAccess) {

@@ -70,7 +70,10 @@ public func readerRead(
 public func readerVerify(_ reader: OpaquePointer?, _ options: OpaquePointer?) -> OpaquePointer? {
     unsafe calling {
         let settings = try unsafe settings(options)
-        try unsafe Handles.object(reader, SeekableVaultReader.self).verify(jobs: settings.jobs)
+        let reader = try unsafe Handles.object(reader, SeekableVaultReader.self)
+        var first: VaultError?
+        try reader.verify(jobs: settings.jobs, onProgress: settings.onProgress) { first = first ?? $0.error }
+        if let first { throw first }
     }
 }
 
@@ -81,9 +84,8 @@ public func readerDamage(
     unsafe reporting(report) {
         let settings = try unsafe settings(options)
         var found: [JSON] = []
-        try unsafe Handles.object(reader, SeekableVaultReader.self).verify(jobs: settings.jobs) { damage in
-            found.append(.damage(damage))
-        }
+        let reader = try unsafe Handles.object(reader, SeekableVaultReader.self)
+        try reader.verify(jobs: settings.jobs, onProgress: settings.onProgress) { found.append(.damage($0)) }
         return .object([("damage", .list(found))])
     }
 }

@@ -45,7 +45,8 @@ public func encryptFile(
         let settings = try unsafe settings(options)
         try Vault.encryptFile(
             at: unsafe path(input), to: unsafe path(output), replacing: settings.has(.replace),
-            for: unsafe givenRecipients(recipients).recipients(), options: settings.sealing, jobs: settings.jobs)
+            for: unsafe givenRecipients(recipients).recipients(), options: settings.sealing, jobs: settings.jobs,
+            onProgress: settings.onProgress)
     }
 }
 
@@ -57,7 +58,8 @@ public func decryptFile(
         let settings = try unsafe settings(options)
         try Vault.decryptFile(
             at: unsafe path(input), to: unsafe path(output), replacing: settings.has(.replace),
-            with: unsafe credentials(keys, settings), jobs: settings.jobs, sparse: settings.has(.sparse))
+            with: unsafe credentials(keys, settings), jobs: settings.jobs, sparse: settings.has(.sparse),
+            onProgress: settings.onProgress)
     }
 }
 
@@ -76,7 +78,8 @@ public func encryptDescriptor(
         let settings = try unsafe settings(options)
         try Vault.encrypt(
             from: descriptor(input), to: descriptor(output),
-            for: unsafe givenRecipients(recipients).recipients(), options: settings.sealing, jobs: settings.jobs)
+            for: unsafe givenRecipients(recipients).recipients(), options: settings.sealing, jobs: settings.jobs,
+            onProgress: settings.onProgress)
     }
 }
 
@@ -88,6 +91,7 @@ public func decryptDescriptor(
         let settings = try unsafe settings(options)
         try Vault.decrypt(
             from: descriptor(input), to: descriptor(output),
-            with: unsafe credentials(keys, settings), jobs: settings.jobs, sparse: settings.has(.sparse))
+            with: unsafe credentials(keys, settings), jobs: settings.jobs, sparse: settings.has(.sparse),
+            onProgress: settings.onProgress)
     }
 }

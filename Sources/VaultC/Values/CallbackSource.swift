@@ -26,7 +26,8 @@ typealias ReadFunction =
 
     func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws -> Int {
         let (status, count) = unsafe buffer.withUnsafeMutableBufferPointer { buffer in
-            var count: UInt = 0
+            // A callback that does not set it is at fault, and not at the end.
+            var count = UInt.max
             let status = unsafe function(context, offset, buffer.baseAddress, UInt(buffer.count), &count)
             return (status, count)
         }

@@ -14,6 +14,7 @@ struct Settings: Sendable {
     var headerFile: GivenHeaderFile?
     var jobs: Int?
     var keeping: HeaderPlace?
+    var progress: ProgressCallback?
     /// The flags that are set.
     var flags: Set<Flag> = []
 
