@@ -265,6 +265,22 @@ def test_closed_files(path, key):
         writer.write(b"x")
 
 
+def test_a_long_read_is_few_requests(key):
+    class Counting(io.BytesIO):
+        asked = []
+
+        def read(self, count=-1):
+            self.asked.append(count)
+            return super().read(count)
+
+    plain = os.urandom(1 << 20) * 20
+    source = Counting(vaultfile.encrypt(plain, key))
+    with vaultfile.open(source, keys=key) as file:
+        source.asked.clear()
+        assert file.read() == plain
+    assert len(source.asked) == 3 and max(source.asked) < 1.01 * (1 << 23)
+
+
 def test_a_given_file_object_stays_open(path, key):
     with open(path, "rb") as below:
         vaultfile.open(below, "rb", keys=key).close()

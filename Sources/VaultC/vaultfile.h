@@ -212,6 +212,7 @@ enum vaultfile_number {
     VAULTFILE_REPLACE = 9,         /* flag: replace an existing output */
     VAULTFILE_JOBS = 10,           /* threads of one call; default: one for each processor */
     VAULTFILE_SPARSE = 11,         /* flag: zeros of a decrypted file become holes */
+    VAULTFILE_READ_SIZE = 12,      /* bytes that a long read asks its callback for at once; default 524,288 */
     /* Limits on what opening may cost; they give limitExceeded. */
     VAULTFILE_SERVICE_LIMITS = 20, /* flag: those for services that open containers of strangers; sets all below */
     VAULTFILE_MAX_PLAINTEXT = 21,  /* bytes of plaintext */
@@ -400,7 +401,8 @@ vaultfile_error *vaultfile_reader_open_memory(
     vaultfile_reader **reader) VAULTFILE_RESULT;
 
 /* Opens a container of `size` bytes that a callback reads. The callback and its context must stay valid until the reader
- * is freed and no call uses it. */
+ * is freed and no call uses it. A long read asks for VAULTFILE_READ_SIZE bytes at once, and each thread of a call holds as
+ * many: use more if every request takes a while, as to an object store. More than 64 MiB counts as 64 MiB. */
 vaultfile_error *vaultfile_reader_open_callback(
     vaultfile_read_callback read, void *context, uint64_t size, vaultfile_keys *keys, vaultfile_options *options,
     vaultfile_reader **reader) VAULTFILE_RESULT;

@@ -19,6 +19,7 @@ def make():
     readings_of_headers()
     kept_indexes()
     hard_links()
+    lost_targets()
 
 
 # Tar streams, built by hand.
@@ -385,3 +386,28 @@ def hard_links():
             member_of_tar("Q20", f"{name}-{path.decode()}", b, path, content=content, tests="TAR-12 TAR-9",
                           by="stream" if name == "stream" else "index",
                           comment="a hard link leads to the last entry before it with the path of its target", **PART)
+
+
+def lost_targets():
+    """The header of a later entry with the path of a link's target is in a record that was changed."""
+    listed = [
+        (b"a", entry(b"a", b"first")), (b"b", entry(b"b", kind=b"1", link=b"a")),
+        (b"filler", entry(b"filler", draw("Q21", "filler", 4096))), (b"a", entry(b"a", b"second")),
+        (b"more", entry(b"more", draw("Q21", "more", 8192))), (b"c", entry(b"c", kind=b"1", link=b"a")),
+        (b"d", entry(b"d", kind=b"1", link=b"filler"))]
+    pairs, place = [], 0
+    for path, blocks in listed:
+        pairs.append((place, path))
+        place += len(blocks) // 512
+    # Record 1 has the header of the second `a`.
+    assert pairs[3][0] * 512 // 4096 == 1 and pairs[2][0] == 3 and pairs[5][0] * 512 // 4096 == 3
+    stream = tar(*[blocks for _, blocks in listed])
+    for name, by in (("index", "index"), ("stream", "stream")):
+        b = indexed(f"Q21 {name}", stream, value(places(pairs), len(pairs)))
+        b.records[1] = flip(b.records[1], 100)
+        member_of_tar("Q21", f"{name}-c", b, b"c", by=by, result="recordDamaged", tests="TAR-12",
+                      comment="a hard link whose target is lost: not the content of the entry before it", **PART)
+    b = indexed("Q21 before", stream, value(places(pairs), len(pairs)))
+    b.records[1] = flip(b.records[1], 100)
+    member_of_tar("Q21", "index-b", b, b"b", content=b"first", tests="TAR-12",
+                  comment="a hard link before the damage", **PART)

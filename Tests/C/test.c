@@ -366,10 +366,12 @@ struct source {
     int32_t status;
     size_t claims; /* how many bytes more a read claims to have read */
     bool forgets;  /* whether a read does not set the count */
+    size_t largest; /* the most bytes that a read was asked for */
 };
 
 static int32_t read_source(void *context, uint64_t offset, void *buffer, size_t capacity, size_t *count) {
-    const struct source *const source = context;
+    struct source *const source = context;
+    if (capacity > source->largest) source->largest = capacity;
     if (source->forgets) return 0;
     *count = 0;
     if (source->status != 0 && source->failing >= offset && source->failing < offset + capacity) return source->status;
@@ -404,12 +406,26 @@ static int32_t give_keys(void *context, int32_t request, const void *ids, size_t
 static void test_callbacks(void) {
     vaultfile_data *const made = container(NULL);
     vaultfile_keys *const keys = with_key();
-    struct source source = {vaultfile_data_bytes(made), vaultfile_data_count(made), 0, 0, 0, false};
+    struct source source = {vaultfile_data_bytes(made), vaultfile_data_count(made), 0, 0, 0, false, 0};
     vaultfile_reader *reader;
     OK(vaultfile_reader_open_callback(read_source, &source, source.count, keys, NULL, &reader));
     static unsigned char part[300000];
     OK(vaultfile_reader_read(reader, 400000, part, sizeof part));
     CHECK(memcmp(part, text + 400000, sizeof part) == 0);
+    CHECK(source.largest > sizeof part && source.largest <= 524288 + 8 * 40);
+    /* A long read asks for as much as the program wants. */
+    vaultfile_options *options;
+    OK(vaultfile_options_new(&options));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_number(options, VAULTFILE_READ_SIZE, 0));
+    OK(vaultfile_options_set_number(options, VAULTFILE_READ_SIZE, 1 << 17));
+    vaultfile_reader *small;
+    OK(vaultfile_reader_open_callback(read_source, &source, source.count, keys, options, &small));
+    source.largest = 0;
+    OK(vaultfile_reader_read(small, 400000, part, sizeof part));
+    CHECK(memcmp(part, text + 400000, sizeof part) == 0);
+    CHECK(source.largest > 1 << 16 && source.largest < 1 << 18);
+    vaultfile_reader_free(small);
+    vaultfile_options_free(options);
     /* The status of a callback passes through. */
     source.failing = 200000;
     source.status = 4711;

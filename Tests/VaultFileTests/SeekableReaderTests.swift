@@ -193,6 +193,29 @@ private struct SinkFailure: Error {}
         }
     }
 
+    /// A long read is few requests, if the source wants that, and never takes more memory than one source may have.
+    @Test(arguments: [(nil, 8), (1, 1), (1 << 20, 16), (.max, 1024)] as [(Int?, UInt64)])
+    func sizeOfRequests(_ readSize: Int?, _ records: UInt64) throws {
+        let length = (UInt64(1024) + 40) << 16
+        let container = try sealed([UInt8](repeating: 7, count: Int(length)))
+        let reads = Mutex<[Range<UInt64>]>([])
+        var source = ScriptedSource(
+            size: { UInt64(container.count) },
+            read: { offset, count in
+                reads.withLock { $0.append(offset..<offset + UInt64(count)) }
+                let bytes = [UInt8](container[Int(offset)...].prefix(count))
+                return (bytes, bytes.count)
+            })
+        if let readSize { source.readSize = readSize }
+        let reader = try Self.reader(source)
+        reads.withLock { $0 = [] }
+        try reader.read(5..<length - 5) { _ in }
+        let sizes = reads.withLock { $0.map(\.count) }
+        let whole = Int(records) * ChunkSize.standard.recordBytes
+        #expect(sizes.dropLast().allSatisfy { $0 == whole } && sizes.last ?? .max <= whole)
+        #expect(sizes.count == Int((1064 + records - 1) / records))
+    }
+
     @Test func oneByteAtATime() throws {
         let container = try Self.container(digest: true)
         let reader = try Self.reader(TrickleSource(container))

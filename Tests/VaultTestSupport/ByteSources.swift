@@ -22,6 +22,7 @@ package struct TrickleSource: ByteSource {
 package struct ScriptedSource: ByteSource {
     private let sizeBody: @Sendable () throws -> UInt64
     private let readBody: @Sendable (_ offset: UInt64, _ count: Int) throws -> (bytes: [UInt8], claimed: Int)
+    package var readSize = standardReadSize
 
     /// - Parameter read: Returns the bytes for the buffer, and the count to report, which may be a different one.
     package init(

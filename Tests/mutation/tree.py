@@ -47,7 +47,7 @@ package.targets.removeAll { ["VaultCommand", "VaultfileMain", "CommandTests"].co
 package.products.removeAll { $0.name == "vaultfile" }
 package.targets.append(.target(name: "VaultMutant", path: "Mutant"))
 for target in package.targets
-where ["VaultCrypto", "VaultDeflate", "VaultFormat", "VaultStream", "VaultFile"].contains(target.name) {
+where ["VaultCrypto", "VaultDeflate", "VaultFormat", "VaultTar", "VaultStream", "VaultFile", "VaultArchive", "VaultMount"].contains(target.name) {
     target.dependencies.append("VaultMutant")
 }
 """

@@ -91,6 +91,19 @@ class NoSuchKeyError(KeyringError, KeyError):
 class SystemCallError(Error, OSError):
     """A file cannot be read or written. `errno` says why, if the system gave a reason."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Of these three, OSError pickles only what its arguments have: other processes get all.
+        return _remade, (type(self), self.args, dict(self.__dict__), self.errno, self.strerror, self.filename)
+
+
+def _remade(
+    kind: type[SystemCallError], arguments: Any, kept: Any, number: Any, text: Any, path: Any
+) -> SystemCallError:
+    error = kind(*arguments)
+    error.__dict__.update(kept)
+    error.errno, error.strerror, error.filename = number, text, path
+    return error
+
 
 class MissingFileError(SystemCallError, FileNotFoundError):
     """A file is missing."""
@@ -168,7 +181,6 @@ def take(handle: int) -> Error:
             kind = _BY_ERRNO.get(number, SystemCallError)
         else:
             kind = _CLASSES.get(name, Error)
-        # Of what OSError keeps, only its arguments are pickled: other processes get the error, too.
         error = kind(number, os.strerror(number)) if number and issubclass(kind, OSError) else kind(message)
         error.name, error.message = name, message
         error.status = lib.vaultfile_error_status(handle)

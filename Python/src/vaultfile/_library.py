@@ -166,6 +166,7 @@ class Options:
     REPLACE = 9
     JOBS = 10
     SPARSE = 11
+    READ_SIZE = 12
     SERVICE_LIMITS = 20
     MAX_PLAINTEXT = 21
     MAX_CHUNK_SIZE = 22

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 
 from ._errors import DamagedError, Error, about, check, invalid, name_path
 from ._keys import Keys, KeysHandle
-from ._library import lib
+from ._library import Options, lib
 from ._memory import address, make, report, view
 from ._options import LIMITS, ReadOptions, options_handle
 from ._signals import Progress, run
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _PIECE = 1 << 26
 #: Bytes that one read takes ahead: the size of a record by default, so that small reads decrypt each record once.
 BUFFER_SIZE = 1 << 16
+#: Bytes that a long read asks a file object for at once: behind it may be a store whose every request takes a while.
+REQUEST_SIZE = 1 << 23
 
 
 class RawReader(io.RawIOBase):
@@ -49,6 +51,7 @@ class RawReader(io.RawIOBase):
                     callbacks=(self._keys,))
             else:
                 self._file = FileSource(source)
+                check(lib.vaultfile_options_set_number(limits.value, Options.READ_SIZE, REQUEST_SIZE))
                 self._handle = make(
                     lib.vaultfile_reader_open_callback, lib.vaultfile_reader_free, self._file.callback, None,
                     self._file.size, self._keys.value, limits.value, callbacks=(self._file, self._keys))

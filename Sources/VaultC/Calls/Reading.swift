@@ -5,12 +5,12 @@ import VaultFile
 
 private func opening(
     _ reader: UnsafeMutablePointer<OpaquePointer?>?, _ keys: OpaquePointer?, _ options: OpaquePointer?,
-    _ source: () throws -> any ByteSource
+    _ source: (Settings) throws -> any ByteSource
 ) -> OpaquePointer? {
     unsafe making(reader) {
         let settings = try unsafe settings(options)
         let credentials = try unsafe credentials(keys, settings)
-        return try SeekableVaultReader(source(), with: credentials)
+        return try SeekableVaultReader(source(settings), with: credentials)
     }
 }
 
@@ -19,7 +19,7 @@ public func readerOpenPath(
     _ path: UnsafePointer<CChar>?, _ keys: OpaquePointer?, _ options: OpaquePointer?,
     _ reader: UnsafeMutablePointer<OpaquePointer?>?
 ) -> OpaquePointer? {
-    unsafe opening(reader, keys, options) { try FileSource(at: unsafe VaultC.path(path)) }
+    unsafe opening(reader, keys, options) { _ in try FileSource(at: unsafe VaultC.path(path)) }
 }
 
 @c(vaultfile_reader_open_memory)
@@ -27,7 +27,7 @@ public func readerOpenMemory(
     _ bytes: UnsafeRawPointer?, _ count: UInt, _ keys: OpaquePointer?, _ options: OpaquePointer?,
     _ reader: UnsafeMutablePointer<OpaquePointer?>?
 ) -> OpaquePointer? {
-    unsafe opening(reader, keys, options) { try unsafe BytesSource(copying: bytes, count) }
+    unsafe opening(reader, keys, options) { _ in try unsafe BytesSource(copying: bytes, count) }
 }
 
 @c(vaultfile_reader_open_callback)
@@ -40,7 +40,9 @@ public func readerOpenCallback(
     _ context: UnsafeMutableRawPointer?, _ size: UInt64, _ keys: OpaquePointer?, _ options: OpaquePointer?,
     _ reader: UnsafeMutablePointer<OpaquePointer?>?
 ) -> OpaquePointer? {
-    unsafe opening(reader, keys, options) { try unsafe CallbackSource(read, context, size) }
+    unsafe opening(reader, keys, options) {
+        try unsafe CallbackSource(read, context, size, readSize: $0.readSize)
+    }
 }
 
 @c(vaultfile_reader_length)

@@ -13,13 +13,18 @@ typealias ReadFunction =
     private let function: ReadFunction
     private let context: UnsafeMutableRawPointer?
     private let length: UInt64
+    let readSize: Int
 
+    /// - Parameter readSize: nil for the library's own.
     /// - Throws: `Failure` with `invalidArgument` for no function.
-    init(_ function: ReadFunction?, _ context: UnsafeMutableRawPointer?, _ length: UInt64) throws(Failure) {
+    init(
+        _ function: ReadFunction?, _ context: UnsafeMutableRawPointer?, _ length: UInt64, readSize: Int? = nil
+    ) throws(Failure) {
         guard let function = unsafe function else { throw .invalid("the callback is NULL") }
         unsafe self.function = function
         unsafe self.context = context
         self.length = length
+        self.readSize = readSize ?? Self.standardReadSize
     }
 
     func size() -> UInt64 { length }

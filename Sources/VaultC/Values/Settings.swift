@@ -13,6 +13,7 @@ struct Settings: Sendable {
     var headerPin: HeaderPin?
     var headerFile: GivenHeaderFile?
     var jobs: Int?
+    var readSize: Int?
     var keeping: HeaderPlace?
     var progress: ProgressCallback?
     /// The flags that are set.
@@ -39,7 +40,7 @@ struct Settings: Sendable {
     /// The numbers of `enum vaultfile_number` that are not in `Flag`.
     private enum Number: Int32 {
         case chunkSize = 1, headerCapacity, compress, digest, tarIndex, mixRecipients, modified, permissions
-        case jobs = 10
+        case jobs = 10, readSize = 12
         case serviceLimits = 20, maxPlaintext, maxChunkSize, maxPassphraseSlots, maxPasses, maxMemoryKiB
         case maxStretchingKiB, maxPublicKeySlots, maxStanzaSlots
         case keepCopy = 46
@@ -76,6 +77,7 @@ struct Settings: Sendable {
             }
             sealing.metadata.permissions = mode
         case .jobs: jobs = try Self.number(value, least: 1)
+        case .readSize: readSize = try Self.number(value, least: 1)
         case .serviceLimits: limits = try Self.flag(value) ? .service : .standard
         case .maxPlaintext: limits.maximumPlaintextLength = try Self.number(value)
         case .maxChunkSize: limits.maximumChunkSize = try Self.chunkSize(value)

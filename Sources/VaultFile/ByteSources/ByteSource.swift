@@ -12,6 +12,11 @@ import VaultStream
 /// connection. Verification and ``Recovery`` then treat the bytes as damaged and continue after them. Every other error
 /// ends the operation, and the caller gets it unchanged.
 public protocol ByteSource: Sendable {
+    /// How many bytes a long read asks for at once: half a mebibyte, unless the source says otherwise. A source whose
+    /// requests are slow, such as an object in a store, gives more: then a long read is few requests. Each thread of a
+    /// call holds this much memory, or one record if that is more. More than 64 MiB counts as 64 MiB.
+    var readSize: Int { get }
+
     /// The number of bytes.
     ///
     /// - Throws: ``VaultError/inputFailed(_:systemError:)`` if the medium fails. The caller gets any other error
@@ -39,6 +44,12 @@ public protocol ByteSource: Sendable {
 }
 
 extension ByteSource {
+    /// The `readSize` of files: half a mebibyte.
+    public static var standardReadSize: Int { PieceSize.bytes }
+
+    /// Half a mebibyte.
+    public var readSize: Int { Self.standardReadSize }
+
     /// No lock.
     ///
     /// - Throws: what `body` throws.

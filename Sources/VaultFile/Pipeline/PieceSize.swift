@@ -10,7 +10,11 @@ enum PieceSize {
     /// all pipes of a user 64 MiB together, and little to those that come after.
     static let pipe = bytes
 
-    static func chunks(of size: ChunkSize) -> Int {
-        max(1, bytes / size.bytes)
+    /// The most that a source may ask for.
+    static let most = 1 << 26
+
+    /// - Parameter bytes: what a piece may have.
+    static func chunks(of size: ChunkSize, in bytes: Int = bytes) -> Int {
+        max(1, min(bytes, most) / size.bytes)
     }
 }

@@ -62,7 +62,8 @@ final class PlacedRecords: RecordFeed {
     init(_ records: RecordSource, covering range: Range<UInt64>) {
         self.records = records
         let indices = records.layout.records(covering: range)
-        chunks = min(indices.count, PieceSize.chunks(of: records.layout.chunkSize))
+        chunks = min(
+            indices.count, PieceSize.chunks(of: records.layout.chunkSize, in: records.source.readSize))
         isOnePiece = chunks == indices.count
         left = Mutex(indices)
     }

@@ -6,8 +6,8 @@ public import VaultStream
 /// Reads any range of a container whose bytes can be read at any place (Spec 9). Opening it reads the headers, the
 /// manifest and the footer. Reading a range reads the records that the range touches.
 ///
-/// Several tasks may call it at once. Each call has its own buffer: half a mebibyte, or one record if that is more, and
-/// no more than the records that it reads. For a compressed container it holds one record, one item and one block, and
+/// Several tasks may call it at once. Each call has its own buffer: what the source calls its `readSize`, which is half a
+/// mebibyte for files, or one record if that is more, and no more than the records that it reads. For a compressed container it holds one record, one item and one block, and
 /// also reads the index item of their group. Up to four of these buffers stay for the next calls.
 ///
 /// The index of a compressed container says where a range is. The container's maker wrote it, and only a full read
