@@ -71,6 +71,7 @@ func files(in folder: FilePath) throws {
 /// A source of a program's own.
 struct Counted: ByteSource {
     let bytes: [UInt8]
+    let readSize = 2 * standardReadSize
 
     func size() throws -> UInt64 { UInt64(bytes.count) }
 
