@@ -11,6 +11,15 @@ public struct TarSource: Sendable {
         self.bytes = bytes
     }
 
+    /// The same stream. Before each read, `note` is told how many bytes it asks for; what it throws takes the place of the
+    /// read.
+    package func noting(_ note: @escaping @Sendable (Int) throws -> Void) -> TarSource {
+        TarSource { [bytes] offset, count in
+            try note(count)
+            return try bytes(offset, count)
+        }
+    }
+
     /// Reads the headers of the entry that begins at a place.
     ///
     /// - Parameter place: the number of a 512-byte block.

@@ -152,7 +152,12 @@ extension LookupTests {
         var value: [UInt8] = [1, step, 1, 0, 0, 0, UInt8(entries.count), 0, 0, 0, 100]
         var last: UInt64 = 0
         for (place, path) in entries {
-            value += [UInt8(place - last), 0, UInt8(path.utf8.count)] + path.utf8
+            var step = place - last
+            while step > 127 {
+                value.append(UInt8(step % 128) | 128)
+                step /= 128
+            }
+            value += [UInt8(step), 0, UInt8(path.utf8.count)] + path.utf8
             last = place
         }
         return try #require(TarIndex(value: value))
@@ -224,5 +229,37 @@ extension LookupTests {
             return true
         }
         #expect(steps == ["lost a", "differs", "gap 0 1536", "b 3", "c 5"])
+    }
+
+    @Test("long headers before a damaged place are not read once for each entry of the index")
+    func triesInGaps() throws {
+        var tar = TarMaker()
+        for _ in 0..<200 { tar.add("././@LongLink", [UInt8](repeating: 0x61, count: 5000), type: "L") }
+        let damage = tar.place * 512
+        tar.add("a", [1])
+        let last = tar.place
+        tar.add("b", [2])
+        // Each leads to one of the long names.
+        let entries = (0..<40).map { (place: UInt64($0 * 11), path: "a") }
+        let index = try index(entries + [(last, "b")])
+        let log = Log()
+        let source = lookup(tar.stream, nil, log, damaged: damage..<damage + 512).source
+        for (least, isEnough) in [(UInt64(1) << 28, true), (0, false)] {
+            var found: [String] = []
+            let walk = MemberWalk(source, index: index, leastTried: least)
+            func go() throws {
+                try walk.all { step in
+                    if case .member(let entry) = step { found.append(String(decoding: entry.name, as: UTF8.self)) }
+                    return true
+                }
+            }
+            if isEnough {
+                try go()
+                #expect(found == ["b"])
+            } else {
+                let error = #expect(throws: VaultError.self) { try go() }
+                #expect(error?.code == .tooLarge && found == [])
+            }
+        }
     }
 }

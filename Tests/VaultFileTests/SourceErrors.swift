@@ -69,6 +69,29 @@ import VaultTestSupport
         #expect(error?.code == .inUse)
     }
 
+    private struct Cancelled: Error {}
+
+    /// A source can throw its own error once, such as a cancellation: no second try hides it.
+    @Test(arguments: [Compression.none, .deflate]) func otherErrorsOnce(_ compression: Compression) throws {
+        let bytes = try Self.container(compression)
+        let fails = Mutex(false)
+        let source = ScriptedSource(size: { UInt64(bytes.count) }) { offset, wanted in
+            if fails.withLock({ exchange(&$0, with: false) }) { throw Cancelled() }
+            let part = bytes.dropFirst(Int(offset)).prefix(wanted)
+            return (Array(part), part.count)
+        }
+        let reader = try SeekableVaultReader(source, with: .key(testKey(1)))
+        for use in [
+            { _ = try reader.bytes(0..<reader.length) }, { try reader.readAll { _ in } }, { try reader.verify(jobs: 1) },
+            { try reader.verify(jobs: 2) { _ in Issue.record("it is no damage") } },
+            { try collecting { try reader.decrypt(to: $0, jobs: 2) }.0.get() },
+            { _ = try Recovery(source, with: .key(testKey(1))).read(to: { _ in }, onDamage: { _ in }) },
+        ] as [() throws -> Void] {
+            fails.withLock { $0 = true }
+            #expect(throws: Cancelled.self) { try use() }
+        }
+    }
+
     /// An error of the caller's own passes through, even if it looks like damage.
     @Test(arguments: [Compression.none, .deflate]) func errorsOfTheCaller(_ compression: Compression) throws {
         let bytes = try Self.container(compression)

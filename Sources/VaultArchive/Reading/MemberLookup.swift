@@ -54,8 +54,8 @@ public final class MemberLookup: Sendable {
     private let state: Mutex<State>
     /// The stream, and what calls have read of it.
     private let counted: TarSource
-    private let reads: Count
-    private let bytes: Count
+    private let reads: ReadCount
+    private let bytes: ReadCount
 
     /// - Parameters:
     ///   - window: the stream.
@@ -72,12 +72,11 @@ public final class MemberLookup: Sendable {
         self.limits = limits
         self.tell = tell
         state = Mutex(State(index: index))
-        let (reads, bytes) = (Count(), Count())
+        let (reads, bytes) = (ReadCount(), ReadCount())
         (self.reads, self.bytes) = (reads, bytes)
-        counted = TarSource { offset, count in
+        counted = window.source.noting { count in
             reads.add(1)
             try bytes.add(UInt64(count), atMost: limits.bytes)
-            return try window.bytes(at: offset, count: count)
         }
     }
 
@@ -297,21 +296,5 @@ extension Array {
             if has(self[middle]) { start = middle + 1 } else { end = middle }
         }
         return start
-    }
-}
-
-/// Counts for several threads.
-private final class Count: Sendable {
-    private let sum = Atomic<UInt64>(0)
-
-    var value: UInt64 { sum.load(ordering: .relaxed) }
-
-    func add(_ count: UInt64) { sum.add(count, ordering: .relaxed) }
-
-    func add(_ count: UInt64, atMost most: UInt64) throws(VaultError) {
-        guard value <= most else {
-            throw VaultError(.tooLarge, "the tar stream has too many members, or too long headers, to find this one")
-        }
-        add(count)
     }
 }

@@ -31,15 +31,30 @@ public struct MemberWalk {
     }
 
     private let source: TarSource
+    /// The stream, where the walk tries what the index has in a gap.
+    private let tried: TarSource
     private let index: TarIndex?
     private let isDamage: (any Error) -> Bool
+
+    /// What a walk may read of gaps in vain: headers of some length for each entry of the index. Without a limit, one gap
+    /// at the end of headers of a gigabyte, with a million entries of the index in them, would be read a million times.
+    private static let leastTried: UInt64 = 1 << 28
+    private static let triedForEntry: UInt64 = 1 << 14
 
     /// - Parameters:
     ///   - source: the stream.
     ///   - index: its index.
     ///   - isDamage: whether the walk goes on after an error of reading.
     public init(_ source: TarSource, index: TarIndex?, isDamage: @escaping (any Error) -> Bool = isDamage) {
+        self.init(source, index: index, leastTried: Self.leastTried, isDamage: isDamage)
+    }
+
+    init(
+        _ source: TarSource, index: TarIndex?, leastTried: UInt64, isDamage: @escaping (any Error) -> Bool = isDamage
+    ) {
+        let (bytes, most) = (ReadCount(), leastTried + UInt64(index?.count ?? 0) * Self.triedForEntry)
         self.source = source
+        tried = source.noting { try bytes.add(UInt64($0), atMost: most) }
         self.index = index
         self.isDamage = isDamage
     }
@@ -153,7 +168,7 @@ public struct MemberWalk {
             var (isReadable, isThere) = (false, true)
             if next.place > place {
                 do {
-                    _ = try source.entry(at: next)
+                    _ = try tried.entry(at: next)
                     isReadable = true
                 } catch let error as VaultError where error.code == .indexMismatch && path == nil {
                     // The stream can be read there, and has no such member. The walk must not go on within a content.

@@ -89,8 +89,15 @@ final class PlacedRecords: RecordFeed {
         guard let first = records.first, let last = records.last else { return }
         let source = self.records.source
         let count = last.part.upperBound
-        if let filled = try? source.fill(&bytes, 0..<count, at: first.place.offset), filled == count { return }
-        // One record that cannot be read must not make the others fail.
+        do {
+            if try source.fill(&bytes, 0..<count, at: first.place.offset) == count { return }
+        } catch let error as VaultError where error.code == .inputFailed {
+            // One record that cannot be read must not make the others fail.
+        } catch {
+            // A second try would hide an error that a program's source throws once, such as a cancellation.
+            for index in records.indices { records[index].state = .failed(error) }
+            return
+        }
         for index in records.indices {
             let record = records[index]
             do {
