@@ -21,3 +21,11 @@ def key():
 @pytest.fixture
 def plaintext():
     return random.Random(1).randbytes(1_000_003)
+
+
+@pytest.fixture
+def path(tmp_path, key, plaintext):
+    path = tmp_path / "x.vault"
+    with vaultfile.open(path, "wb", keys=key) as file:
+        file.write(plaintext)
+    return path
