@@ -317,6 +317,11 @@ import VaultFile
             #expect(outcome.errors.contains("\(name): its name begins with .vaultfile-extract-: only a tar program"))
         }
         #expect(outcome.errors.contains("with 3 paths that extract does not take;"), "\(outcome.errors)")
+        // Nor does a walk from file to file take what a running extract writes.
+        #expect(try box.run("encrypt", "--recursive", "-o", "each/", "t", environment: Self.key).ending == .status(0))
+        let each = try Self.shell(box, "cd each; find . -name '*.vault'")
+        #expect(!each.contains("extract-1") && !each.contains("extract-2"), "\(each)")
+        for name in others { #expect(each.contains("\(name).vault\n"), "\(each)") }
         // Without those of the user it is as any other.
         try Self.shell(box, "rm -r t/.vaultfile-extract-[45] t/a/.vaultfile-extract-3")
         let next = try box.run("encrypt", "-f", "t", environment: Self.key)

@@ -1,4 +1,5 @@
 internal import SystemPackage
+internal import VaultArchive
 internal import VaultFile
 internal import VaultSystem
 
@@ -138,6 +139,8 @@ struct FolderWalk {
                 return .failed(Failure(.noInput, .path(path), "is a folder that contains itself"))
             }
             guard !leftOut.contains(folder.identity) else { return nil }
+            // A running extract writes what is in it, and a killed one has left it: it is no file of the user.
+            if !takesAll, folder.withDescriptor({ Workshops.isWorkshop(name, $0) }) { return nil }
             let path = PathArgument(bytes: path)
             enter(folder, name)
             return takesAll ? .folder(path, folder) : nil
