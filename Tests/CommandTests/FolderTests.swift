@@ -321,7 +321,9 @@ import VaultFile
         #expect(try box.run("encrypt", "--recursive", "-o", "each/", "t", environment: Self.key).ending == .status(0))
         let each = try Self.shell(box, "cd each; find . -name '*.vault'")
         #expect(!each.contains("extract-1") && !each.contains("extract-2"), "\(each)")
-        for name in others { #expect(each.contains("\(name).vault\n"), "\(each)") }
+        for name in [".vaultfile-extract-5/m", ".vaultfile-extract-3/mine"] {
+            #expect(each.contains("\(name).vault\n"), "\(each)")
+        }
         // Without those of the user it is as any other.
         try Self.shell(box, "rm -r t/.vaultfile-extract-[45] t/a/.vaultfile-extract-3")
         let next = try box.run("encrypt", "-f", "t", environment: Self.key)
