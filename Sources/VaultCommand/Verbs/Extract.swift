@@ -93,6 +93,8 @@ struct Extract: Verb {
         var extracted: UInt64 = 0
         var failed: UInt64 = 0
         var lost: UInt64 = 0
+        /// How many lack attributes that --preserve was to restore.
+        var incomplete: UInt64 = 0
         var bytes: UInt64 = 0
         var status = ExitStatus.done
 
@@ -134,7 +136,7 @@ struct Extract: Verb {
         options.mask = Platform.creationMask
         options.isDurable = !noSync
         let unpacker = try target.attempt(system: .cannotCreate) {
-            try Unpacker(into: folder, options) { try container.window.bytes(at: $0, count: $1) }
+            try Unpacker(into: folder, options) { [window = container.window] in try window.bytes(at: $0, count: $1) }
         }
         let workshops = unpacker.workshops
         Signals.undo.withLock { $0.workshops = workshops }
@@ -161,7 +163,9 @@ struct Extract: Verb {
             console.say(failure)
             tally.status = tally.status.followed(by: failure.status)
         }
-        if let trouble = unpacker.finish() { console.warn(target, Escaping.line(trouble)) }
+        unpacker.finish { path, trouble in
+            warn(path.map { Failure.Subject.path($0.bytes) } ?? target, trouble, &tally, console)
+        }
         if !noSync { try target.attempt { try unpacker.synchronize() } }
         return try give(tally, container, console)
     }
@@ -173,7 +177,7 @@ struct Extract: Verb {
         let subject = Failure.Subject.path(TarContainer.name(of: member))
         do {
             let trouble = try unpacker.add(member) { try container.target(of: $0) }
-            if let trouble { console.warn(subject, Escaping.line(trouble)) }
+            if let trouble { warn(subject, trouble, &tally, console) }
             tally.extracted += 1
             // The lengths come from the maker of the stream: those of a few sparse files can be more than 2⁶⁴ together.
             let (bytes, isTooLarge) = tally.bytes.addingReportingOverflow(member.kind == .file ? member.fileLength : 0)
@@ -203,6 +207,15 @@ struct Extract: Verb {
         }
     }
 
+    /// Tells what is missing of the attributes of a member.
+    private func warn(_ subject: Failure.Subject, _ trouble: String, _ tally: inout Tally, _ console: Console) {
+        console.warn(subject, Escaping.line(trouble))
+        // Who restores a system must not take files without their owners and access control lists for those of the backup.
+        guard preserve else { return }
+        tally.incomplete += 1
+        tally.status = tally.status.followed(by: .cannotCreate)
+    }
+
     /// On a full disk no other member fits either.
     private struct FullDisk: Error {
         let failure: Failure
@@ -228,9 +241,10 @@ struct Extract: Verb {
             let place = directory.map { " -> \($0.escaped)" } ?? ""
             console.tell("\(container.subject.escaped): \(tally.extracted.counted("member")) extracted\(place)")
         } else if !tally.isEmpty {
+            let incomplete = tally.incomplete > 0 ? "; of \(tally.incomplete) the attributes are not complete" : ""
             console.announce(
                 container.subject,
-                "\(tally.extracted) extracted, \(tally.failed) not extracted, \(tally.lost) known to be lost")
+                "\(tally.extracted) extracted, \(tally.failed) not extracted, \(tally.lost) known to be lost\(incomplete)")
         }
         let given = try console.give(report, about: container.subject, done: "was extracted")
         return tally.status == .done ? given : tally.status
