@@ -244,7 +244,8 @@ struct Extract: Verb {
             let incomplete = tally.incomplete > 0 ? "; of \(tally.incomplete) the attributes are not complete" : ""
             console.announce(
                 container.subject,
-                "\(tally.extracted) extracted, \(tally.failed) not extracted, \(tally.lost) known to be lost\(incomplete)")
+                "\(tally.extracted) extracted, \(tally.failed) not extracted, \(tally.lost) known to be lost\(incomplete)"
+            )
         }
         let given = try console.give(report, about: container.subject, done: "was extracted")
         return tally.status == .done ? given : tally.status
