@@ -19,9 +19,10 @@ struct Extract: Verb {
             path is absolute or has a component .. is refused, no link is followed on the way to a member, and a \
             symbolic link that leads out of the folder is refused unless --all-links is given. Devices are made only \
             with --devices. A file that is there stays unless -f is given. A folder that is there keeps its mode and its \
-            time, unless -f and --preserve are given. Modes lose what the process's mask takes away and the set-user-ID and set-group-ID bits, and of the \
-            extended attributes only those of users are restored, unless --preserve is given, which restores the \
-            whole modes, access control lists, all extended attributes, and as root the owners.
+            time, unless -f and --preserve are given. Modes lose what the process's mask takes away, and the bits for \
+            set-user-ID, set-group-ID and sticky. Of the extended attributes only those of users are restored. \
+            --preserve restores the whole modes, access control lists, all extended attributes, and as root the \
+            owners; what cannot be restored then gives 73.
 
             Each file gets its name when it is whole and authenticated. A killed run leaves a folder \
             .vaultfile-extract-…, which the next one removes. After damage the members that are lost are named, as \
