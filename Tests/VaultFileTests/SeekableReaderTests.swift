@@ -220,7 +220,7 @@ private struct SinkFailure: Error {}
     /// what cannot be read ahead is no error.
     @Test func sizeOfPackedRequests() throws {
         let text = randomBytes(100 << 16, seed: 22)
-        let container = try sealed(text, options: SealOptions(capacity: .least, compression: .deflate))
+        let container = try sealed(text, options: SealOptions(chunk: .standard, capacity: .least, compression: .deflate))
         let state = Mutex((counts: [Int](), damaged: 0..<0))
         var source = ScriptedSource(
             size: { UInt64(container.count) },
