@@ -84,7 +84,7 @@ const char *vaultfile_version(void);
 const char *vaultfile_engine(void);
 
 /* How many handles the program has not freed yet. For tests of the program: the library refers to what belongs to a
- * handle, so a checker of memory does not report it as lost. */
+ * handle, so a checker of memory does not report it as definitely lost. */
 size_t vaultfile_handle_count(void);
 
 /* Overwrites bytes with zeros, in a way that no compiler leaves out. */
@@ -238,13 +238,13 @@ enum vaultfile_number {
 
 /* Bytes. */
 enum vaultfile_text {
-    VAULTFILE_CONTEXT = 1,      /* binds a container to its place: it opens with no other; at most 65,535 bytes */
-    VAULTFILE_NAME = 2,         /* metadata: the name of the file, one path component */
-    VAULTFILE_CONTENT_TYPE = 3, /* metadata: 1 to 127 printable ASCII characters */
-    VAULTFILE_PIN = 4,          /* the state of the header that the caller remembers: VAULTFILE-PIN-1… */
-    VAULTFILE_HEADER_PIN = 5,   /* the same of a header file */
-    VAULTFILE_HEADER_FILE = 6,  /* the bytes of the header file of a container whose slots are in one */
-    VAULTFILE_HEADER_PATH = 7   /* its path; it takes the place of the bytes, and they of it */
+    VAULTFILE_CONTEXT = 101,      /* binds a container to its place: it opens with no other; at most 65,535 bytes */
+    VAULTFILE_NAME = 102,         /* metadata: the name of the file, one path component */
+    VAULTFILE_CONTENT_TYPE = 103, /* metadata: 1 to 127 printable ASCII characters */
+    VAULTFILE_PIN = 104,          /* the state of the header that the caller remembers: VAULTFILE-PIN-1… */
+    VAULTFILE_HEADER_PIN = 105,   /* the same of a header file */
+    VAULTFILE_HEADER_FILE = 106,  /* the bytes of the header file of a container whose slots are in one */
+    VAULTFILE_HEADER_PATH = 107   /* its path; it takes the place of the bytes, and they of it */
 };
 
 vaultfile_error *vaultfile_options_new(vaultfile_options **options) VAULTFILE_RESULT;
@@ -425,7 +425,8 @@ vaultfile_error *vaultfile_reader_verify(vaultfile_reader *reader, vaultfile_opt
 vaultfile_error *vaultfile_reader_damage(
     vaultfile_reader *reader, vaultfile_options *options, vaultfile_data **report) VAULTFILE_RESULT;
 
-/* A report with `health`, `manifest` and `header`, which are authenticated; see Documentation/C.md. */
+/* A report with `health`, `manifest` and `header`, which are authenticated. Their members are those of the
+ * command's JSON: Documentation/JSON.md. */
 vaultfile_error *vaultfile_reader_info(vaultfile_reader *reader, vaultfile_data **report) VAULTFILE_RESULT;
 
 void vaultfile_reader_free(vaultfile_reader *reader);
@@ -557,7 +558,7 @@ void vaultfile_decryptor_free(vaultfile_decryptor *decryptor);
 
 /* Changes slots in place, by two small writes: removes those of `removing`, then adds those of `adding`; NULL for none.
  * An interrupted call loses nothing, and the same call finishes it. Store an added key durably before. `report` may be
- * NULL. Errors: Documentation/C.md. */
+ * NULL. Errors: those of Vault.rotate in Errors.md of VaultFile's documentation. */
 vaultfile_error *vaultfile_rotate(
     const char *path, vaultfile_recipients *adding, vaultfile_recipients *removing, vaultfile_keys *keys,
     vaultfile_options *options, vaultfile_data **report) VAULTFILE_RESULT;

@@ -1027,6 +1027,9 @@ static void test_misuse(void) {
     FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_number(options, VAULTFILE_KEEP_COPY, 3));
     FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_bytes(options, 77, "x", 1));
     FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_bytes(options, VAULTFILE_NAME, "a/b", 3));
+    /* The other call has other numbers. */
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_bytes(options, VAULTFILE_CHUNK_SIZE, "65536", 5));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_number(options, VAULTFILE_CONTENT_TYPE, 1));
     FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_bytes(options, VAULTFILE_NAME, "\xff", 1));
     FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_bytes(options, VAULTFILE_CONTENT_TYPE, NULL, 1));
     FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_options_set_bytes(options, VAULTFILE_PIN, "x", 1));

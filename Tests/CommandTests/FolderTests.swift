@@ -317,6 +317,7 @@ import VaultFile
             #expect(outcome.errors.contains("\(name): its name begins with .vaultfile-extract-: only a tar program"))
         }
         #expect(outcome.errors.contains("with 3 paths that extract does not take;"), "\(outcome.errors)")
+        try Self.shell(box, "mkdir each")
         // Nor does a walk from file to file take what a running extract writes.
         #expect(try box.run("encrypt", "--recursive", "-o", "each/", "t", environment: Self.key).ending == .status(0))
         let each = try Self.shell(box, "cd each; find . -name '*.vault'")

@@ -37,6 +37,9 @@ import VaultTestSupport
         report(body)
     }
 
+    /// The child must write nothing: its file is that of the parent.
+    private static func isCalled(_: Span<UInt8>) throws { throw CancellationError() }
+
     @Test("a writer refuses to seal in a child, and goes on in its parent") func writer() async {
         await #expect(processExitsWith: .success) {
             for size in [10, 100_000] {
@@ -44,9 +47,9 @@ import VaultTestSupport
                 var container: [UInt8] = []
                 var writer = try VaultWriter(for: [.key(testKey(1))])
                 try writer.write(plaintext.span) { container.append(copying: $0) }
-                let first = Self.inChild { try writer.write(more.span) { _ in } }
+                let first = Self.inChild { try writer.write(more.span, to: Self.isCalled) }
                 let second = Self.inChild {
-                    let grandchild = Self.inChild { try writer.write(more.span) { _ in } }
+                    let grandchild = Self.inChild { try writer.write(more.span, to: Self.isCalled) }
                     guard grandchild == Self.forked else { throw CancellationError() }
                 }
                 guard first == Self.forked, second == Self.sealed else { exit(1) }
@@ -61,7 +64,7 @@ import VaultTestSupport
     @Test("a writer refuses to seal the manifest in a child") func end() async {
         await #expect(processExitsWith: .success) {
             var writer: VaultWriter? = try VaultWriter(for: [.key(testKey(1))])
-            let found = Self.inChild { try writer.take()?.finish { _ in } }
+            let found = Self.inChild { try writer.take()?.finish(to: Self.isCalled) }
             guard found == Self.forked, try writer.take()?.finish(to: { _ in }) != nil else { exit(1) }
             exit(0)
         }

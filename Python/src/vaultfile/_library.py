@@ -187,4 +187,5 @@ class Options:
     ALLOW_UNLOCKED = 61
 
 
-TEXT_OPTIONS = {"context": 1, "name": 2, "content_type": 3, "pin": 4, "header_pin": 5, "header_file": 6, "header_path": 7}
+TEXT_OPTIONS = {
+    "context": 101, "name": 102, "content_type": 103, "pin": 104, "header_pin": 105, "header_file": 106, "header_path": 107}

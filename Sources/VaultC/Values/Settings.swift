@@ -46,8 +46,9 @@ struct Settings: Sendable {
         case keepCopy = 46
     }
 
+    /// No number of these is one of the numbers above: a program that takes the wrong call gets an error.
     private enum Text: Int32 {
-        case context = 1, name, contentType, pin, headerPin, headerFile, headerPath
+        case context = 101, name, contentType, pin, headerPin, headerFile, headerPath
     }
 
     func has(_ flag: Flag) -> Bool { flags.contains(flag) }

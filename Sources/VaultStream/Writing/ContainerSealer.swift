@@ -24,7 +24,7 @@ package struct ContainerSealer: ~Copyable {
     }
 
     /// Refuses to seal in a forked process (WRITE-2): its parent has the same key and the same next nonce.
-    private func checkOwner() throws(VaultError) {
+    func checkOwner() throws(VaultError) {
         guard ProcessMark.current == owner else {
             throw VaultError(
                 .forked, "the process was forked after the writer was made; only the process that made it may use it")

@@ -47,9 +47,9 @@ package struct NewContainer: ~Copyable {
             try $0.maker.make(for: fileKey, preamble: preamble, randomness: randomness).slot
         }
         if isDetached {
-            let body = HeaderCopy.body(
-                preamble: preamble, capacity: try HeaderCopy.capacity(for: slots, withSpare: true), generation: 1,
-                slots: slots)
+            let needed = try HeaderCopy.capacity(for: slots, withSpare: options.headerCapacity == nil)
+            let capacity = try Self.capacity(options.headerCapacity ?? needed, holding: needed)
+            let body = HeaderCopy.body(preamble: preamble, capacity: capacity, generation: 1, slots: slots)
             headerFile = try HeaderFile(schedule.seal(headerBody: body))
             self.slots = [.mark]
         } else {
@@ -69,15 +69,13 @@ package struct NewContainer: ~Copyable {
     ///   is too small for the input.
     package consuming func start(plaintextLength: UInt64?) throws(VaultError) -> ContainerSealer {
         let isSmall = plaintextLength.map { $0 < UInt64(Self.smallInput) } ?? false
-        let needed = try HeaderCopy.capacity(for: slots, withSpare: options.headerCapacity == nil)
+        // The room for slots that the caller wants is in the header file, if there is one.
+        let given = headerFile == nil ? options.headerCapacity : nil
+        let needed = try HeaderCopy.capacity(for: slots, withSpare: given == nil)
         // A fourth slot of X-Wing would not fit 4096 bytes, and to grow later means to copy the whole container.
         let isRoomy = slots.contains { $0.kind == .xWing } && (plaintextLength.map { $0 >= Self.longInput } ?? true)
         let usual = isSmall ? needed : max(needed, isRoomy ? .roomy : .separate)
-        let capacity = options.headerCapacity ?? usual
-        guard capacity >= needed else {
-            throw VaultError(
-                .doesNotFit, "the slots need a header of \(needed.bytes) bytes, more than \(capacity.bytes)")
-        }
+        let capacity = try Self.capacity(given ?? usual, holding: needed)
         guard isSmall || capacity >= .separate else {
             throw VaultError(
                 .invalidArgument, "a header of less than 4096 bytes is allowed only for less than 64 KiB of input")
@@ -88,5 +86,15 @@ package struct NewContainer: ~Copyable {
             try ContainerAssembly(
                 header: schedule.seal(headerBody: body), capacity: capacity, chunkSize: preamble.chunkSize),
             preamble: preamble, metadata: options.metadata, cipher: cipher, owner: owner)
+    }
+
+    private static func capacity(
+        _ capacity: HeaderCapacity, holding needed: HeaderCapacity
+    ) throws(VaultError) -> HeaderCapacity {
+        guard capacity >= needed else {
+            throw VaultError(
+                .doesNotFit, "the slots need a header of \(needed.bytes) bytes, more than \(capacity.bytes)")
+        }
+        return capacity
     }
 }

@@ -121,6 +121,8 @@ public struct VaultWriter: ~Copyable, Sendable {
         guard let sealer = try new.take()?.start(plaintextLength: plaintextLength) else {
             preconditionFailure("a writer starts once")
         }
+        // Both processes have one file with one offset: a header that the child writes would stay in the parent's container.
+        try sealer.checkOwner()
         let header = sealer.header
         passing = PassingPlaintext(digest: hasDigest ? sealer.newDigest() : nil, hasIndex: hasIndex)
         self.sealer = consume sealer
