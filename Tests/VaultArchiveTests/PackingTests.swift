@@ -1,6 +1,8 @@
 import SystemPackage
 import Testing
+import VaultFormat
 import VaultSystem
+import VaultTar
 import VaultTestSupport
 
 @testable import VaultArchive
@@ -73,27 +75,82 @@ import VaultTestSupport
         #expect(calls == 1)
     }
 
+    /// A file as a packer finds it.
+    private func file(
+        _ inode: UInt64, names: UInt64, size: Int64 = 1, seconds: Int64 = 1, birth: UInt64 = 1
+    ) -> LinkTable.File {
+        LinkTable.File(
+            identity: FileIdentity(device: 1, inode: inode), names: names, size: size,
+            modified: Timestamp(seconds: seconds), birth: birth)
+    }
+
     @Test("links to one file are found, and forgotten once all its names were seen") func links() {
         var table = LinkTable(most: 10)
-        let (one, two) = (FileIdentity(device: 1, inode: 1), FileIdentity(device: 1, inode: 2))
         let (a, b) = (Array("a/a".utf8), Array("b".utf8))
-        table.note(one, names: 1, at: b)
-        #expect(table.earlierPath(of: one) == nil)
-        table.note(one, names: 3, at: a)
+        table.note(file(1, names: 1), at: b)
+        #expect(table.earlierPath(of: file(1, names: 3)) == nil)
+        table.note(file(1, names: 3), at: a)
         // A link to what was packed again is one to its first name.
-        table.note(one, names: 3, at: b)
-        #expect(table.earlierPath(of: one) == a)
-        #expect(table.earlierPath(of: one) == a)
+        table.note(file(1, names: 3), at: b)
+        #expect(table.earlierPath(of: file(1, names: 3)) == a)
+        #expect(table.earlierPath(of: file(1, names: 3)) == a)
         // All three names were seen: the number may be that of another file now.
-        #expect(table.earlierPath(of: one) == nil)
+        #expect(table.earlierPath(of: file(1, names: 3)) == nil)
         // No room: packed whole, each time.
-        table.note(two, names: 2, at: [UInt8](repeating: 0x39, count: 11))
-        #expect(table.earlierPath(of: two) == nil)
-        table.note(two, names: 2, at: b)
-        #expect(table.earlierPath(of: two) == b)
+        table.note(file(2, names: 2), at: [UInt8](repeating: 0x39, count: 11))
+        #expect(table.earlierPath(of: file(2, names: 2)) == nil)
+        table.note(file(2, names: 2), at: b)
+        #expect(table.earlierPath(of: file(2, names: 2)) == b)
         // No member can have this path, so no link can lead to it.
         var roomy = LinkTable()
-        roomy.note(two, names: 2, at: [UInt8](repeating: 0x39, count: 4097))
-        #expect(roomy.earlierPath(of: two) == nil)
+        roomy.note(file(2, names: 2), at: [UInt8](repeating: 0x39, count: 4097))
+        #expect(roomy.earlierPath(of: file(2, names: 2)) == nil)
+    }
+
+    @Test("a new file with the number of a removed one is no link to it") func numbersAgain() {
+        let (a, b) = (Array("a".utf8), Array("b".utf8))
+        let others = [
+            file(1, names: 1), file(1, names: 2, size: 2), file(1, names: 2, seconds: 2), file(1, names: 2, birth: 2),
+        ]
+        for other in others {
+            var table = LinkTable(most: 1)
+            table.note(file(1, names: 2), at: a)
+            #expect(table.earlierPath(of: other) == nil, "\(other)")
+            // What was known of the first one is gone, and its room is free again.
+            #expect(table.earlierPath(of: file(1, names: 2)) == nil, "\(other)")
+            table.note(file(1, names: 2), at: b)
+            #expect(table.earlierPath(of: file(1, names: 2)) == b, "\(other)")
+        }
+    }
+
+    @Test("a name whose file was written to, or has lost its other name, gets the contents", arguments: [true, false])
+    func changedNames(_ isRemoved: Bool) throws {
+        let folder = try TemporaryFolder()
+        try folder.write([1, 2, 3], to: "a")
+        try folder.link("a", to: "b")
+        let root = try open(folder)
+        defer { try? root.close() }
+        var stream: [UInt8] = []
+        let packer = try TarPacker { bytes in stream += bytes.indices.map { bytes[$0] } }
+        #expect(try packer.add("a", in: root, as: Array("a".utf8)) == .packed)
+        if isRemoved { try folder.remove("a") } else { try folder.write([1, 2, 3, 4], to: "b") }
+        #expect(try packer.add("b", in: root, as: Array("b".utf8)) == .packed)
+        try packer.finish()
+        let entries = try entries(stream)
+        #expect(entries.map(\.kind) == [.file, .file])
+        #expect(entries.map(\.fileLength) == [3, isRemoved ? 3 : 4])
+    }
+
+    private func entries(_ stream: [UInt8]) throws -> [TarEntry] {
+        var entries: [TarEntry] = []
+        try source(stream).forEachEntry { entry in
+            entries.append(entry)
+            return true
+        }
+        return entries
+    }
+
+    private func source(_ stream: [UInt8]) -> TarSource {
+        TarSource { offset, count in Array(stream.dropFirst(Int(offset)).prefix(count)) }
     }
 }

@@ -105,10 +105,11 @@ internal import VaultSystem
             switch stat.type {
             case .regular: return try addFile(name, in: folder, as: path)
             case .symbolicLink, .characterSpecial, .blockSpecial, .fifo:
-                let earlier = links.earlierPath(of: FileIdentity(stat))
+                let linked = LinkTable.File(stat, at: name, in: folder)
+                let earlier = links.earlierPath(of: linked)
                 let outcome = try add(
                     path, try Self.place(of: name, in: folder), nil, stat.type, isSparse: false, linkTo: earlier)
-                if earlier == nil, case .packed = outcome { note(stat, at: path) }
+                if earlier == nil, case .packed = outcome { links.note(linked, at: path) }
                 return outcome
             case .directory: return .changedKind
             case .socket: return .unsuitable("is a socket")
@@ -129,23 +130,20 @@ internal import VaultSystem
         isFinished = true
     }
 
-    private func note(_ stat: Stat, at path: [UInt8]) {
-        links.note(FileIdentity(stat), names: UInt64(stat.linkCount), at: path)
-    }
-
     private func addFile(_ name: FilePath, in folder: FileDescriptor, as path: [UInt8]) throws -> Outcome {
         let file = try FileDescriptor.openForReading(name, in: folder, .storage)
         defer { try? file.close() }
         let stat = try file.stat()
         guard stat.type == .regular else { return .changedKind }
-        if let earlier = links.earlierPath(of: FileIdentity(stat)) {
+        let linked = LinkTable.File(stat, of: file)
+        if let earlier = links.earlierPath(of: linked) {
             return try add(path, try Self.place(of: file), file, .regular, isSparse: false, linkTo: earlier)
         }
         // Asking for the map of holes makes some file systems write the file out, so only files with holes are asked.
         let isSparse = stat.blocksAllocated < (stat.size + 511) / 512
         let outcome = try add(path, try Self.place(of: file), file, .regular, isSparse: isSparse)
         guard case .packed = outcome else { return outcome }
-        note(stat, at: path)
+        links.note(linked, at: path)
         // The length in the header is of a later moment than `stat`.
         let length = unsafe UInt64(max(0, library.calls.archive_entry_size(entry)))
         if let error = try copy(file, length) { return .cut(error) }
@@ -323,6 +321,26 @@ private final class Sink {
             sink.failure = error
             return -1
         }
+    }
+}
+
+extension LinkTable.File {
+    /// - Parameter file: the open file that has this status.
+    fileprivate init(_ stat: Stat, of file: FileDescriptor) {
+        self.init(stat) { unsafe vaultfile_archive_birth(file.rawValue, "") }
+    }
+
+    /// - Parameter name: the name of a file with this status, which is not followed if it is a link.
+    fileprivate init(_ stat: Stat, at name: FilePath, in folder: FileDescriptor) {
+        self.init(stat) { unsafe name.withPlatformString { unsafe vaultfile_archive_birth(folder.rawValue, $0) } }
+    }
+
+    /// Most files have one name, and nothing more is asked about these.
+    private init(_ stat: Stat, _ birth: () -> UInt64) {
+        let names = UInt64(stat.linkCount)
+        self.init(
+            identity: FileIdentity(stat), names: names, size: stat.size, modified: stat.modified,
+            birth: names > 1 ? birth() : 0)
     }
 }
 
