@@ -121,6 +121,11 @@ public struct TarIndex: Hashable, Sendable {
         }
     }
 
+    /// The error of a read that the index has led to a wrong place.
+    package static var mismatch: VaultError {
+        VaultError(.indexMismatch, "the index of the tar stream does not fit the stream")
+    }
+
     /// Passes the entries of the index to `body`, until it returns false.
     ///
     /// - Throws: what `body` throws.
