@@ -76,6 +76,16 @@ struct MountHarmTests {
         #expect(mount.end().ending == .status(0))
     }
 
+    @Test("the time of a folder follows that of the source") func folderTimes() throws {
+        let box = try prepared("mkdir src/sub; echo x >src/a")
+        try box.shell("touch -d @1000 src/sub src")
+        let mount = try Mounted(box, source)
+        #expect(try box.shell("stat -c %Y view/sub view") == "1000\n1000\n")
+        try box.shell("touch -d @2000 src/sub; touch -d @3000 src; sleep 1.1")
+        #expect(try box.shell("stat -c %Y view/sub view") == "2000\n3000\n")
+        #expect(mount.end().ending == .status(0))
+    }
+
     @Test("a container that is cut while it is open gives errors and its own bytes") func cut() throws {
         let box = try prepared("seq 1000000 | head -c 1000000 >src/a; cp src/a all; cp src/a src/b")
         let mount = try Mounted(box, source)

@@ -9,14 +9,11 @@ import VaultSystem
 final class OpenFolder: Sendable {
     private let descriptor: FileDescriptor
     let identity: FileIdentity
-    let modified: Timestamp
 
     /// Takes over the descriptor, and closes it in the end, also if this throws.
     init(_ descriptor: FileDescriptor) throws {
         do {
-            let stat = try descriptor.stat()
-            identity = FileIdentity(stat)
-            modified = stat.modified ?? Timestamp(seconds: 0)
+            identity = FileIdentity(try descriptor.stat())
         } catch {
             try? descriptor.close()
             throw error
@@ -27,6 +24,9 @@ final class OpenFolder: Sendable {
     deinit {
         try? descriptor.close()
     }
+
+    /// When it was last changed.
+    func modified() throws(Errno) -> Timestamp { try descriptor.stat().modified ?? Timestamp(seconds: 0) }
 
     /// What has this name in the view; nil if nothing has. A link is nothing.
     func look(for name: [UInt8]) throws -> (FolderNode.Kind, Timestamp)? {
