@@ -137,7 +137,12 @@ struct MountHarmTests {
         _ = first.running.end()
         try open.close()
         second.running.child.send(signal)
-        _ = second.running.end()
+        let hidden = second.running.end()
+        // It cannot be unmounted, and says so.
+        if signal == Host.sigTerm {
+            #expect(hidden.ending == .status(74), "\(hidden.ending)")
+            #expect(hidden.errors.contains("view: is still mounted"), "\(hidden.errors)")
+        }
         // The processes that unmount after a kill have had their time.
         try box.shell("sleep 0.5")
         #expect(try box.shell("cat view/a") == "x\n")
