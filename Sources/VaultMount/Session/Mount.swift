@@ -117,7 +117,9 @@ import VaultSystem
         }
         if geteuid() == 0, unsafe point.withPlatformString({ unsafe vaultfile_fuse_detach($0) }) == 0 { return true }
         let words = ["fusermount3", "-u", "-q", "-z", "--"].map { Array($0.utf8) } + [point.bytes]
-        return (try? ChildProcess(words))?.wait() ?? false
+        if (try? ChildProcess(words))?.wait() ?? false { return true }
+        // Somebody may have been faster.
+        return MountTable.mounts(at: point)?.contains(where: isThis) == false
     }
 
     private func isThis(_ mount: MountTable.Mount) -> Bool {
