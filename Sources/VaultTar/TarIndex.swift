@@ -1,4 +1,4 @@
-import VaultFormat
+package import VaultFormat
 
 /// The index of a tar stream, which the manifest of its container holds (Spec, chapter 24).
 ///

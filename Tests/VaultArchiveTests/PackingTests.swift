@@ -71,7 +71,7 @@ import VaultTestSupport
         defer { try? root.close() }
         var stream: [UInt8] = []
         let packer = try TarPacker { bytes in for index in bytes.indices { stream.append(bytes[index]) } }
-        let (read, second) = (packer.read, Int64(2 * Self.mebibyte)..<Int64(3 * Self.mebibyte))
+        let (read, second) = unsafe (packer.read, Int64(2 * Self.mebibyte)..<Int64(3 * Self.mebibyte))
         unsafe packer.read = { file, offset, buffer in
             unsafe second.contains(offset) ? 0 : try read(file, offset, buffer)
         }
