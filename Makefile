@@ -194,7 +194,8 @@ test-more: dependencies
 	$(SWIFT) build --scratch-path $(LIBSODIUM) --disable-default-traits --product vaultfile
 	VAULTFILE_BINARY=$(CURDIR)/$(WITHOUT_OPENSSL) $(TESTED) --filter 'CommandVectors|OperationVectors'
 	$(MAKE) fuzz TIME=5
-	VAULTFILE_TESTS=VaultFileTests $(MAKE) sanitize-thread ONLY='ConcurrencyTests|AsyncTests|PipelineTests' \
+	VAULTFILE_TESTS='VaultFileTests VaultMountTests' $(MAKE) sanitize-thread \
+	    ONLY='ConcurrencyTests|AsyncTests|PipelineTests|ContentTests|FolderViewTests|TarViewTests' \
 	    CHECKED='VAULTFILE_OPTIMIZED=1 VAULTFILE_PYTHON=$(PYTHON)'
 
 more-swift: build

@@ -203,7 +203,8 @@ if Context.environment["VAULTFILE_LIBRARY"] != nil || !fuzzing.isEmpty {
 if let names = Context.environment["VAULTFILE_TESTS"]?.split(separator: " ").map(String.init) {
     package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
     if !names.contains("CommandTests") {
-        let command: Set = ["VaultfileMain", "VaultCommand", "VaultMount", "VaultArchive"]
+        let isMounting = names.contains("VaultMountTests")
+        let command: Set = ["VaultfileMain", "VaultCommand"].union(isMounting ? [] : ["VaultMount", "VaultArchive"])
         package.targets.removeAll { command.contains($0.name) }
         package.products.removeAll { $0.name == "vaultfile" }
     }

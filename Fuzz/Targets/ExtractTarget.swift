@@ -170,7 +170,7 @@ enum ExtractTarget: FuzzTarget {
             }
         } catch is NotTar {
         }
-        _ = unpacker.finish()
+        unpacker.finish { _, _ in }
     }
 
     /// Extracts the stream with a block that cannot be read, by an index of some members, as `extract` does.
@@ -219,7 +219,7 @@ enum ExtractTarget: FuzzTarget {
             }
             return true
         }
-        _ = unpacker.finish()
+        unpacker.finish { _, _ in }
     }
 
     /// The member whose content a member has (TAR-12); nil if it has none, or is no file in the end.

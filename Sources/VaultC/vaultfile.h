@@ -257,9 +257,10 @@ vaultfile_error *vaultfile_options_set_number(vaultfile_options *options, int32_
 vaultfile_error *vaultfile_options_set_bytes(
     vaultfile_options *options, int32_t option, const void *bytes, size_t count) VAULTFILE_RESULT;
 
-/* How far a call is: `done` bytes of plaintext, or of the container where that is copied. Called now and then, on the
- * thread of the call. Returns 0, or a status of the program's own: then the call ends with the error callbackFailed, which
- * has it, and what it has begun is as after any other error. It must not call the library. */
+/* How far a call is. For vaultfile_rotate, _repair, _detach and _attach, `done` is in bytes of the container, and they call
+ * this only where they write the whole container anew. For all others it is in bytes of plaintext. Called now and then, on
+ * the thread of the call. Returns 0, or a status of the program's own: then the call ends with the error callbackFailed,
+ * which has it, and what it has begun is as after any other error. It must not call the library. */
 typedef int32_t (*vaultfile_progress_callback)(void *context, uint64_t done);
 
 /* Sets the callback of the calls that work on a whole container: ..._file, ..._descriptor, reader_verify, reader_damage,
@@ -381,8 +382,9 @@ vaultfile_error *vaultfile_identity_recipients(
 
 /* ---- Reading ---- */
 
-/* Reads at most `capacity` bytes at an offset, and sets their count: 0 only at the end. If it does not set it, the error is
- * inputFailed. Called from several threads at once. It must not call the library.
+/* Reads at most `capacity` bytes at an offset, and sets their count: 0 only at the end. If it returns 0 and sets no count,
+ * or one that is too large, the call ends with invalidArgument. Called from several threads at once. It must not call the
+ * library.
  *
  * Returns 0; VAULTFILE_MEDIUM_FAILED if the medium fails there: the error is inputFailed, and vaultfile_reader_damage goes
  * on after it; or another status, with which the call ends: callbackFailed. */

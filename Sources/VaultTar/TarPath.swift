@@ -46,6 +46,14 @@ public struct TarPath: Hashable, Sendable {
         return PathForm.hasLegalComponents([UInt8](component) + bytes)
     }
 
+    /// The folder that it is in; nil for a single name.
+    public var folder: TarPath? {
+        bytes.lastIndex(of: UInt8(ascii: "/")).map { TarPath(legal: Array(bytes[..<$0])) }
+    }
+
+    /// This path, and the folders that it is below, the lowest first.
+    public var withFolders: some Sequence<TarPath> { sequence(first: self, next: \.folder) }
+
     /// Whether this path is `folder` or below it.
     public func isBelow(orEqualTo folder: TarPath) -> Bool {
         guard bytes.starts(with: folder.bytes) else { return false }

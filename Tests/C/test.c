@@ -442,15 +442,16 @@ static void test_callbacks(void) {
     OK(vaultfile_reader_damage(reader, NULL, &report));
     CHECK(has(report, "\"error\":\"inputFailed\""));
     vaultfile_data_free(report);
-    /* So is a callback that lies about what it has read. */
+    /* A callback that lies about what it has read is a mistake of the program, and no damage. */
     source.status = 0;
     source.claims = 1;
-    FAILS(VAULTFILE_INPUT_FAILED, vaultfile_reader_read(reader, 0, part, sizeof part));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_reader_read(reader, 0, part, sizeof part));
     source.claims = SIZE_MAX / 2;
-    FAILS(VAULTFILE_INPUT_FAILED, vaultfile_reader_read(reader, 0, part, sizeof part));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_reader_read(reader, 0, part, sizeof part));
     source.claims = 0;
     source.forgets = true;
-    FAILS(VAULTFILE_INPUT_FAILED, vaultfile_reader_read(reader, 0, part, sizeof part));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_reader_read(reader, 0, part, sizeof part));
+    FAILS(VAULTFILE_INVALID_ARGUMENT, vaultfile_reader_damage(reader, NULL, &report));
     source.forgets = false;
     vaultfile_reader_free(reader);
     OK(vaultfile_inspect_callback(read_source, &source, source.count, &report));

@@ -216,6 +216,46 @@ private struct SinkFailure: Error {}
         #expect(sizes.count == Int((1064 + records - 1) / records))
     }
 
+    /// The same for a compressed container, where the index says how far a read goes. A short read takes nothing ahead, and
+    /// what cannot be read ahead is no error.
+    @Test func sizeOfPackedRequests() throws {
+        let text = randomBytes(100 << 16, seed: 22)
+        let container = try sealed(text, options: SealOptions(capacity: .least, compression: .deflate))
+        let state = Mutex((counts: [Int](), damaged: 0..<0))
+        var source = ScriptedSource(
+            size: { UInt64(container.count) },
+            read: { offset, count in
+                let part = Int(offset)..<min(container.count, Int(offset) + count)
+                let isDamaged = state.withLock { state in
+                    state.counts.append(part.count)
+                    return state.damaged.overlaps(part)
+                }
+                if isDamaged { throw VaultError.inputFailed("bad sector", systemError: .ioError) }
+                return (Array(container[part]), part.count)
+            })
+        source.readSize = 1 << 20
+        let reader = try Self.reader(source)
+        func reads(_ range: Range<UInt64>) throws -> [Int] {
+            state.withLock { $0.counts = [] }
+            #expect(try reader.bytes(range)[...] == text[Int(range.lowerBound)..<Int(range.upperBound)])
+            return state.withLock { $0.counts }
+        }
+        let record = ChunkSize.standard.recordBytes
+        // The records of the index, and 101 or so of the items, 15 at once.
+        let whole = try reads(0..<reader.length)
+        #expect(whole.count <= 10 && whole.max() ?? 0 <= 1 << 20, "\(whole)")
+        // What was read ahead is not kept: the last record is.
+        #expect(try reads(0..<10).allSatisfy { $0 <= record })
+        #expect(try reads(50 << 16..<50 << 16 + 10).reduce(0, +) <= 2 * record)
+        let start = 512 + 60 * record
+        state.withLock { $0.damaged = start..<start + 1 }
+        #expect(throws: VaultError.self) { try reader.bytes(0..<reader.length) }
+        #expect(try reader.bytes(0..<50 << 16)[...] == text[..<(50 << 16)])
+        #expect(try reader.bytes(70 << 16..<80 << 16)[...] == text[70 << 16..<80 << 16])
+        state.withLock { $0.damaged = 0..<0 }
+        #expect(try reader.bytes(0..<reader.length) == text)
+    }
+
     @Test func oneByteAtATime() throws {
         let container = try Self.container(digest: true)
         let reader = try Self.reader(TrickleSource(container))

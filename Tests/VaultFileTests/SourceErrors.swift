@@ -82,7 +82,8 @@ import VaultTestSupport
         }
         let reader = try SeekableVaultReader(source, with: .key(testKey(1)))
         for use in [
-            { _ = try reader.bytes(0..<reader.length) }, { try reader.readAll { _ in } }, { try reader.verify(jobs: 1) },
+            { _ = try reader.bytes(0..<reader.length) }, { try reader.readAll { _ in } },
+            { try reader.verify(jobs: 1) },
             { try reader.verify(jobs: 2) { _ in Issue.record("it is no damage") } },
             { try collecting { try reader.decrypt(to: $0, jobs: 2) }.0.get() },
             { _ = try Recovery(source, with: .key(testKey(1))).read(to: { _ in }, onDamage: { _ in }) },

@@ -35,8 +35,9 @@ internal import VaultTar
         }
         // The two parsers must see one file: otherwise the list that a person reads would not be what they get. libarchive
         // takes a file whose name ends with / for a folder, and the content would be lost without a word.
+        // Of a member with very many extension headers it gives a file of no kind.
         let type = FileType(archived: UInt32(unsafe calls.archive_entry_filetype(entry)))
-        guard (type == .directory) == (member.kind == .folder) else {
+        guard let type, type == member.kind.archived else {
             throw ArchiveError(malformed: "has headers that contradict each other")
         }
         if member.kind == .file, unsafe UInt64(max(0, calls.archive_entry_size(entry))) != member.fileLength {
@@ -106,6 +107,21 @@ internal import VaultTar
             try unsafe body(UnsafeRawBufferPointer(start: start, count: count), Int64(offset))
         }
         guard sum >= promised else { throw Self.tooShort }
+    }
+}
+
+extension TarEntry.Kind {
+    /// What libarchive must take it for; nil for what is not written from its own headers.
+    fileprivate var archived: FileType? {
+        switch self {
+        case .file: .regular
+        case .folder: .directory
+        case .symbolicLink: .symbolicLink
+        case .characterDevice: .characterSpecial
+        case .blockDevice: .blockSpecial
+        case .pipe: .fifo
+        case .hardLink, .other: nil
+        }
     }
 }
 

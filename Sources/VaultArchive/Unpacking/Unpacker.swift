@@ -28,24 +28,22 @@ public import VaultTar
         public var isDurable = true
         /// The mode bits that new files do not get.
         public var mask: UInt16 = 0o022
-        /// The most bytes of memory for the times of folders whose members come behind what is in them. Further ones
-        /// keep the times of their last change: a stream can have a million of such folders, with long paths.
-        var mostLateBytes = 1 << 25
+        /// How many folders get their attributes at the end. Further ones get them at once, and what is extracted into
+        /// them later changes their times: a stream can have any number of folders.
+        var mostFolders = 1 << 20
 
         /// The defaults, which are safe for the stream of a stranger.
         public init() {}
     }
 
     let library: ArchiveLibrary
-    /// Writes folders, and keeps the attributes that they get at the end.
-    private let folders: OpaquePointer
-    /// Writes everything else. A member that cannot be written spoils it, and another one takes its place.
+    /// Writes everything but folders. A member that cannot be written spoils it, and another one takes its place.
     private var files: OpaquePointer
     private let flags: Int32
     let entry: OpaquePointer
     let options: Options
     private let root: FileDescriptor
-    private let read: (UInt64, Int) throws -> [UInt8]
+    let read: @Sendable (UInt64, Int) throws -> [UInt8]
     var chain: FolderChain
     /// Where files are written.
     public let workshops = Workshops()
@@ -62,16 +60,16 @@ public import VaultTar
     var lastGap: UInt64 = 0
     /// Later ones are treated as if they had been there before. (No test makes so many.)
     private static let mostRemembered = 2 << 20
-    /// The times of folders that were there before their own member came.
-    private var lateTimes: [TarPath: Timestamp] = [:]
-    private var lateBytes = 0
+    /// The folders that get their attributes at the end, each with the last member that is this folder.
+    var folders: [FileIdentity: FolderMember] = [:]
 
     /// - Parameters:
     ///   - folder: an open folder. The caller keeps it open.
     ///   - read: reads a part of the stream; fewer bytes only at its end.
     /// - Throws: `ArchiveError` if libarchive is missing; `Errno` if the folder cannot be used.
     public init(
-        into folder: FileDescriptor, _ options: Options, reading read: @escaping (UInt64, Int) throws -> [UInt8]
+        into folder: FileDescriptor, _ options: Options,
+        reading read: @escaping @Sendable (UInt64, Int) throws -> [UInt8]
     ) throws {
         library = try ArchiveLibrary.load()
         ArchiveLibrary.useNamesInUTF8()
@@ -81,10 +79,9 @@ public import VaultTar
         flags |= ARCHIVE_EXTRACT_SECURE_NOABSOLUTEPATHS | ARCHIVE_EXTRACT_NO_AUTODIR
         flags |= ARCHIVE_EXTRACT_TIME | ARCHIVE_EXTRACT_PERM | ARCHIVE_EXTRACT_XATTR
         if options.preserves { flags |= ARCHIVE_EXTRACT_ACL | (geteuid() == 0 ? ARCHIVE_EXTRACT_OWNER : 0) }
-        guard let folders = unsafe Self.newWriter(library, flags), let files = unsafe Self.newWriter(library, flags),
-            let entry = calls.archive_entry_new()
-        else { throw ArchiveError("out of memory", systemError: .noMemory) }
-        unsafe self.folders = unsafe folders
+        guard let files = unsafe Self.newWriter(library, flags), let entry = calls.archive_entry_new() else {
+            throw ArchiveError("out of memory", systemError: .noMemory)
+        }
         unsafe self.files = unsafe files
         self.flags = flags
         unsafe self.entry = unsafe entry
@@ -97,6 +94,8 @@ public import VaultTar
         try enter(folder)
     }
 
+    func newWriter() -> OpaquePointer? { unsafe Self.newWriter(library, flags) }
+
     private static func newWriter(_ library: ArchiveLibrary, _ flags: Int32) -> OpaquePointer? {
         guard let writer = library.calls.archive_write_disk_new() else { return nil }
         _ = unsafe library.calls.archive_write_disk_set_options(writer, flags)
@@ -107,7 +106,6 @@ public import VaultTar
     deinit {
         workshops.removeAll()
         try? enter(root)
-        _ = unsafe library.calls.archive_write_free(folders)
         _ = unsafe library.calls.archive_write_free(files)
         unsafe library.calls.archive_entry_free(entry)
     }
@@ -167,15 +165,11 @@ public import VaultTar
 
     /// Restores the attributes of folders, which later members would have changed.
     ///
-    /// - Returns: what could not be restored, in words of libarchive.
-    public func finish() -> String? {
+    /// - Parameter tell: takes the path of a folder and what could not be restored, in words of libarchive.
+    public func finish(_ tell: (TarPath?, String) -> Void) {
         // First: to remove a workshop changes the time of the folder that it is in, and needs that folder's mode.
         workshops.removeAll()
-        // The paths of folders begin there. From elsewhere they would lead nowhere, or to other folders.
-        guard (try? enter(root)) != nil else { return "the folder cannot be entered" }
-        let status = unsafe library.calls.archive_write_close(folders)
-        setLateTimes()
-        return unsafe status == ARCHIVE_OK ? nil : library.error(of: folders, "attributes of folders").reason
+        restoreFolders(tell)
     }
 
     /// Makes what was extracted durable.
@@ -184,7 +178,7 @@ public import VaultTar
     public func synchronize() throws { try workshops.synchronize() }
 
     /// Makes a folder the working folder: libarchive takes paths, and none that begin in an open folder.
-    private func enter(_ folder: FileDescriptor) throws(Errno) {
+    func enter(_ folder: FileDescriptor) throws(Errno) {
         try retrying { fchdir(folder.rawValue) }
     }
 
@@ -204,62 +198,14 @@ public import VaultTar
         return true
     }
 
-    private func note(_ file: FileIdentity, of member: TarEntry) {
+    /// To be called when a name of a file goes. The system can give its number to a file of another program, which a later
+    /// member must not replace.
+    func forget(_ file: Stat) {
+        if file.linkCount <= 1 { made[FileIdentity(file)] = nil }
+    }
+
+    func note(_ file: FileIdentity, of member: TarEntry) {
         if made.count < Self.mostRemembered { made[file] = member.place }
-    }
-
-    // MARK: Folders
-
-    private func addFolder(
-        _ member: TarEntry, _ path: TarPath, _ components: ArraySlice<ArraySlice<UInt8>>
-    ) throws -> String? {
-        guard let last = components.last else { throw Refusal.illegalPath }
-        let name = FilePath(bytes: [UInt8](last))
-        let there = try chain.with(components.dropLast(), making: { self.note($0, of: member) }) { folder -> Stat? in
-            try workshops.note(folder)
-            guard let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) else { return nil }
-            guard there.type == .directory else {
-                guard there.type == .symbolicLink, options.replaces || made[FileIdentity(there)] != nil else {
-                    throw Refusal.otherKind
-                }
-                _ = unsafe name.withPlatformString { unsafe unlinkat(folder.rawValue, $0, 0) }
-                return nil
-            }
-            return there
-        }
-        // A folder that was there before keeps its mode and its times: it may be private, and have more in it than the
-        // stream has. Only who restores everything wants it as it was.
-        let mayChange = options.replaces && options.preserves
-        guard there.map({ mayChange || made[FileIdentity($0)] != nil }) ?? true else { return nil }
-        _ = try unsafe MemberReader(member, library, entry, reading: read)
-        try enter(root)
-        let trouble = try unsafe writeHeader(member, at: FilePath(bytes: path.bytes), by: folders)
-        try chain.with(components, making: nil) { folder in
-            // It can be the first one on a file system that is mounted there.
-            try workshops.note(folder)
-            if there == nil { note(FileIdentity(try folder.stat()), of: member) }
-        }
-        if there == nil { return trouble }
-        // libarchive sets the times of a folder at the end only if it has made it.
-        if let time = member.modified { note(time, of: path) }
-        return trouble
-    }
-
-    private func note(_ time: Timestamp, of path: TarPath) {
-        if lateTimes[path] == nil {
-            guard lateBytes < options.mostLateBytes else { return }
-            lateBytes += path.bytes.count + 64
-        }
-        lateTimes[path] = time
-    }
-
-    private func setLateTimes() {
-        for (path, time) in lateTimes {
-            _ = try? chain.with(path.bytes.split(separator: UInt8(ascii: "/"))[...], making: nil) { folder in
-                _ = vaultfile_set_modified(folder.rawValue, time.seconds, Int(time.nanoseconds))
-            }
-        }
-        lateTimes = [:]
     }
 
     // MARK: Files
@@ -306,7 +252,7 @@ public import VaultTar
 
     /// A member that was not written to its end would be ended by the next one, and make it fail too.
     private func renewWriter() {
-        guard let writer = unsafe Self.newWriter(library, flags) else { return }
+        guard let writer = unsafe newWriter() else { return }
         _ = unsafe library.calls.archive_write_free(files)
         unsafe files = unsafe writer
     }
@@ -362,6 +308,7 @@ public import VaultTar
             } catch let error as Errno {
                 throw Refusal.system(error)
             }
+            if let there { forget(there) }
             guard let member, let now = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) else { return }
             note(FileIdentity(now), of: member)
         }

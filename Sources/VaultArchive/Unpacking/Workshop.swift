@@ -108,7 +108,9 @@ final class Workshop: Sendable {
     /// A user can have a folder with such a name. It has another mode, or other files in it.
     static func isOne(_ name: [UInt8], _ folder: FileDescriptor) -> Bool {
         guard name.starts(with: prefix.utf8), let stat = try? folder.stat(),
-            stat.permissions == .ownerReadWriteExecute
+            // A folder below one with the bit for set-group-ID gets that bit, too.
+            stat.permissions.intersection([.ownerReadWriteExecute, .groupReadWriteExecute, .otherReadWriteExecute])
+                == .ownerReadWriteExecute
         else { return false }
         var isAlone = true
         do {

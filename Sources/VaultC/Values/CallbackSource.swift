@@ -31,14 +31,16 @@ typealias ReadFunction =
 
     func read(at offset: UInt64, into buffer: inout MutableSpan<UInt8>) throws -> Int {
         let (status, count) = unsafe buffer.withUnsafeMutableBufferPointer { buffer in
-            // A callback that does not set it is at fault, and not at the end.
             var count = UInt.max
             let status = unsafe function(context, offset, buffer.baseAddress, UInt(buffer.count), &count)
             return (status, count)
         }
         guard status != Self.mediumFailed else { throw VaultError.inputFailed("the medium fails there") }
         guard status == 0 else { throw Failure.callback(status) }
-        // The library refuses a count that is larger than the buffer.
-        return Int(clamping: count)
+        // A mistake of the program, and no damage: a search for damage must not go on after it.
+        guard let count = Int(exactly: count), count <= buffer.count else {
+            throw Failure.invalid("the callback set no count, or one that is larger than the buffer")
+        }
+        return count
     }
 }

@@ -19,9 +19,10 @@ struct Extract: Verb {
             path is absolute or has a component .. is refused, no link is followed on the way to a member, and a \
             symbolic link that leads out of the folder is refused unless --all-links is given. Devices are made only \
             with --devices. A file that is there stays unless -f is given. A folder that is there keeps its mode and its \
-            time, unless -f and --preserve are given. Modes lose what the process's mask takes away and the set-user-ID and set-group-ID bits, and of the \
-            extended attributes only those of users are restored, unless --preserve is given, which restores the \
-            whole modes, access control lists, all extended attributes, and as root the owners.
+            time, unless -f and --preserve are given. Modes lose what the process's mask takes away, and the bits for \
+            set-user-ID, set-group-ID and sticky. Of the extended attributes only those of users are restored. \
+            --preserve restores the whole modes, access control lists, all extended attributes, and as root the \
+            owners; what cannot be restored then gives 73.
 
             Each file gets its name when it is whole and authenticated. A killed run leaves a folder \
             .vaultfile-extract-…, which the next one removes. After damage the members that are lost are named, as \
@@ -93,6 +94,8 @@ struct Extract: Verb {
         var extracted: UInt64 = 0
         var failed: UInt64 = 0
         var lost: UInt64 = 0
+        /// How many lack attributes that --preserve was to restore.
+        var incomplete: UInt64 = 0
         var bytes: UInt64 = 0
         var status = ExitStatus.done
 
@@ -134,7 +137,7 @@ struct Extract: Verb {
         options.mask = Platform.creationMask
         options.isDurable = !noSync
         let unpacker = try target.attempt(system: .cannotCreate) {
-            try Unpacker(into: folder, options) { try container.window.bytes(at: $0, count: $1) }
+            try Unpacker(into: folder, options) { [window = container.window] in try window.bytes(at: $0, count: $1) }
         }
         let workshops = unpacker.workshops
         Signals.undo.withLock { $0.workshops = workshops }
@@ -161,7 +164,9 @@ struct Extract: Verb {
             console.say(failure)
             tally.status = tally.status.followed(by: failure.status)
         }
-        if let trouble = unpacker.finish() { console.warn(target, Escaping.line(trouble)) }
+        unpacker.finish { path, trouble in
+            warn(path.map { Failure.Subject.path($0.bytes) } ?? target, trouble, &tally, console)
+        }
         if !noSync { try target.attempt { try unpacker.synchronize() } }
         return try give(tally, container, console)
     }
@@ -173,7 +178,7 @@ struct Extract: Verb {
         let subject = Failure.Subject.path(TarContainer.name(of: member))
         do {
             let trouble = try unpacker.add(member) { try container.target(of: $0) }
-            if let trouble { console.warn(subject, Escaping.line(trouble)) }
+            if let trouble { warn(subject, trouble, &tally, console) }
             tally.extracted += 1
             // The lengths come from the maker of the stream: those of a few sparse files can be more than 2⁶⁴ together.
             let (bytes, isTooLarge) = tally.bytes.addingReportingOverflow(member.kind == .file ? member.fileLength : 0)
@@ -203,6 +208,15 @@ struct Extract: Verb {
         }
     }
 
+    /// Tells what is missing of the attributes of a member.
+    private func warn(_ subject: Failure.Subject, _ trouble: String, _ tally: inout Tally, _ console: Console) {
+        console.warn(subject, Escaping.line(trouble))
+        // Who restores a system must not take files without their owners and access control lists for those of the backup.
+        guard preserve else { return }
+        tally.incomplete += 1
+        tally.status = tally.status.followed(by: .cannotCreate)
+    }
+
     /// On a full disk no other member fits either.
     private struct FullDisk: Error {
         let failure: Failure
@@ -228,9 +242,11 @@ struct Extract: Verb {
             let place = directory.map { " -> \($0.escaped)" } ?? ""
             console.tell("\(container.subject.escaped): \(tally.extracted.counted("member")) extracted\(place)")
         } else if !tally.isEmpty {
+            let incomplete = tally.incomplete > 0 ? "; of \(tally.incomplete) the attributes are not complete" : ""
             console.announce(
                 container.subject,
-                "\(tally.extracted) extracted, \(tally.failed) not extracted, \(tally.lost) known to be lost")
+                "\(tally.extracted) extracted, \(tally.failed) not extracted, \(tally.lost) known to be lost\(incomplete)"
+            )
         }
         let given = try console.give(report, about: container.subject, done: "was extracted")
         return tally.status == .done ? given : tally.status

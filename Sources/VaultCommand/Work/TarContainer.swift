@@ -108,9 +108,9 @@ struct TarContainer: Sendable {
             return visit
         }
         let walk = MemberWalk(window.source, index: index)
-        // What is below another of the paths comes with that one.
         var missing = Set(paths)
-        let tops = paths.filter { path in !paths.contains { $0 != path && path.isBelow(orEqualTo: $0) } }
+        // What is below another of the paths comes with that one.
+        let tops = paths.filter { [missing] path in path.folder?.isBelow(anyOf: missing) != true }
         for (number, path) in tops.enumerated() {
             var isFound = false
             do {
@@ -120,15 +120,13 @@ struct TarContainer: Sendable {
                         return true
                     }
                     isFound = true
-                    if let found = entry.path, !missing.isEmpty {
-                        missing = missing.filter { !found.isBelow(orEqualTo: $0) }
-                    }
+                    if let found = entry.path, !missing.isEmpty { missing.subtract(found.withFolders) }
                     try body(entry)
                     return true
                 }
             } catch let error as VaultError where error.code == .indexMismatch && !isFound {
                 console.warn(subject, Self.mismatch)
-                let rest = paths.filter { $0.isBelow(anyOf: Array(tops[number...])) }
+                let rest = paths.filter { [left = Set(tops[number...])] in $0.isBelow(anyOf: left) }
                 missing.subtract(rest)
                 try visitStream(rest, &visit, gap, body)
                 visit.missing += paths.filter(missing.contains)
@@ -142,18 +140,19 @@ struct TarContainer: Sendable {
     private func visitStream(
         _ paths: [TarPath], _ visit: inout Visit, _ gap: (MemberWalk.Gap) -> Void, _ body: (TarEntry) throws -> Void
     ) throws {
-        var missing = Set(paths)
+        let wanted = Set(paths)
+        var missing = wanted
         var found = visit
         let end = try MemberWalk(window.source, index: index).all { step in
             switch step {
             case .member(let entry):
                 if paths.isEmpty {
                     try body(entry)
-                } else if let path = entry.path, path.isBelow(anyOf: paths) {
-                    missing = missing.filter { !path.isBelow(orEqualTo: $0) }
+                } else if let path = entry.path, path.isBelow(anyOf: wanted) {
+                    missing.subtract(path.withFolders)
                     try body(entry)
                 }
-            case .lost(let entry) where !paths.isEmpty && !entry.path.isBelow(anyOf: paths): break
+            case .lost(let entry) where !paths.isEmpty && !entry.path.isBelow(anyOf: wanted): break
             case .lost, .gap, .indexDiffers: tell(step, &found, &missing, gap)
             }
             return true
@@ -201,7 +200,7 @@ struct TarContainer: Sendable {
         switch step {
         case .member: break
         case .lost(let entry):
-            missing = missing.filter { !entry.path.isBelow(orEqualTo: $0) }
+            missing.subtract(entry.path.withFolders)
             guard gaps.isNew(entry) else { return }
             visit.lost += 1
             console.say(Failure(.damaged, .path(entry.path.bytes), "is lost"))
@@ -314,5 +313,5 @@ struct TarContainer: Sendable {
 
 extension TarPath {
     /// Whether it is one of these paths or below one.
-    func isBelow(anyOf folders: [TarPath]) -> Bool { folders.contains { isBelow(orEqualTo: $0) } }
+    func isBelow(anyOf folders: Set<TarPath>) -> Bool { withFolders.contains(where: folders.contains) }
 }

@@ -45,6 +45,12 @@ struct GroupIndex: Sendable {
         stream.malformed("an index item does not hold the block \(block) of its group", at: 0)
     }
 
+    /// Where the item of the last of these blocks that are in the group ends; nil if there is none.
+    func end(ofBlocksBefore block: UInt64) -> UInt64? {
+        guard block > first else { return nil }
+        return positions[Int(min(block - first, UInt64(positions.count - 1)))]
+    }
+
     /// The place of a block's item in the stream; nil for a block of another group.
     func item(ofBlock block: UInt64) -> Range<UInt64>? {
         guard block >= first, block - first < UInt64(positions.count - 1) else { return nil }

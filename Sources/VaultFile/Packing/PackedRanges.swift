@@ -41,14 +41,18 @@ final class PackedRanges: Sendable {
         let reader = try state.withLock { $0.readers.popLast() } ?? Reader(layout.stream, records)
         defer {
             // The medium may be well again when the next call reads.
-            reader.window.forgetFailure()
+            reader.window.endReading()
             state.withLock { if $0.readers.count < Self.mostReaders { $0.readers.append(reader) } }
         }
         var index: GroupIndex?
-        for block in layout.blocks(covering: range) {
+        let blocks = layout.blocks(covering: range)
+        for block in blocks {
             try Cancellation.check()
             let there = layout.plaintextRange(ofBlock: block)
-            if index?.item(ofBlock: block) == nil { index = try self.index(ofBlock: block, &reader.window) }
+            if index?.item(ofBlock: block) == nil {
+                index = try self.index(ofBlock: block, &reader.window)
+                if let end = index?.end(ofBlocksBefore: blocks.upperBound) { reader.window.expect(upTo: end) }
+            }
             guard let item = index?.item(ofBlock: block) else { throw GroupIndex.lacks(block, of: layout.stream) }
             try reader.blocks.withBlock(at: item, count: there.count, &reader.window) { text in
                 let wanted = range.clamped(to: there)

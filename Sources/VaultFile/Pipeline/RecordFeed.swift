@@ -107,7 +107,8 @@ final class PlacedRecords: RecordFeed {
             } catch let error as VaultError {
                 records[index].state = .failed(record.failure(error))
             } catch {
-                records[index].state = .failed(error)
+                for rest in records[index...].indices { records[rest].state = .failed(error) }
+                return
             }
         }
     }
