@@ -204,7 +204,7 @@ if let names = Context.environment["VAULTFILE_TESTS"]?.split(separator: " ").map
     package.targets.removeAll { $0.type == .test && !names.contains($0.name) }
     if !names.contains("CommandTests") {
         let isMounting = names.contains("VaultMountTests")
-        let command: Set = ["VaultfileMain", "VaultCommand"].union(isMounting ? [] : ["VaultMount", "VaultArchive"])
+        let command = ["VaultfileMain", "VaultCommand"] + (isMounting ? [] : ["VaultMount", "VaultArchive"])
         package.targets.removeAll { command.contains($0.name) }
         package.products.removeAll { $0.name == "vaultfile" }
     }

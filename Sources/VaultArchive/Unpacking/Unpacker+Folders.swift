@@ -64,7 +64,7 @@ extension Unpacker {
                 folders[identity] = FolderMember(place: member.place, depth: components.count)
                 return nil
             }
-            return try unsafe restore(reader, member, folder, isLast: false)
+            return try restore(reader, member, folder, isLast: false)
         }
     }
 
@@ -85,7 +85,7 @@ extension Unpacker {
                 let trouble = try chain.with(components, making: nil) { folder -> String? in
                     // Another program has put another folder there, whose attributes are not those of the stream.
                     guard FileIdentity(try folder.stat()) == identity else { return "it was replaced meanwhile" }
-                    return try unsafe restore(reader, member, folder, isLast: true)
+                    return try restore(reader, member, folder, isLast: true)
                 }
                 if let trouble { tell(path, trouble) }
             } catch let error as ArchiveError {
