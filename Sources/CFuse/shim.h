@@ -14,12 +14,9 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <fuse3/fuse_lowlevel.h>
-#include <linux/stat.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/mount.h>
-#include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #if FUSE_VERSION >= FUSE_MAKE_VERSION(3, 17)
@@ -88,16 +85,6 @@ static inline void vaultfile_fuse_stat(
     status->st_mtim.tv_sec = seconds;
     status->st_mtim.tv_nsec = nanoseconds;
     status->st_ctim = status->st_atim = status->st_mtim;
-}
-
-// The number of the file system at a path; 0 if the system does not say it. A file system of FUSE is not asked: its
-// process may be this one, or be dead.
-static inline unsigned long long vaultfile_fuse_device(const char *path) {
-    struct statx found;
-    // AT_STATX_DONT_SYNC, which <fcntl.h> has only with _GNU_SOURCE.
-    const int dont_sync = 0x4000;
-    if (syscall(SYS_statx, AT_FDCWD, path, AT_SYMLINK_NOFOLLOW | dont_sync, 0, &found) != 0) return 0;
-    return makedev(found.stx_dev_major, found.stx_dev_minor);
 }
 
 // Detaches a mount at once, also if its files are open. -1 and errno on failure.

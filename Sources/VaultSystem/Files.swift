@@ -55,28 +55,54 @@ public enum EntryKind: Sendable {
     case folder, regular, other
 }
 
-extension FileDescriptor {
-    /// Calls `body` for each entry of this folder except `.` and `..`, in the order of the file system, with its kind
-    /// if the listing gives it.
-    ///
+/// The names in an open folder, but `.` and `..`, in the order of the file system. It holds one of them.
+///
+/// Use it on one thread at a time.
+@safe public final class FolderNames {
+    #if canImport(Darwin)
+    private typealias Stream = UnsafeMutablePointer<DIR>
+    #else
+    private typealias Stream = OpaquePointer
+    #endif
+
+    private let stream: Stream
+
     /// - Throws: the system's error.
-    public func forEachName(_ body: ([UInt8], EntryKind?) -> Void) throws(Errno) {
+    public init(of folder: FileDescriptor) throws(Errno) {
         // Opened again: a copy of the descriptor would share its position and continue where the last listing ended.
-        let number = try FileDescriptor.openForReading(".", in: self, .folder).rawValue
+        let number = try FileDescriptor.openForReading(".", in: folder, .folder).rawValue
         guard let stream = unsafe fdopendir(number) else {
             let error = Errno(rawValue: vaultfile_error_number())
             CPlatform.close(number)
             throw error
         }
-        defer { unsafe closedir(stream) }
+        unsafe self.stream = stream
+    }
+
+    deinit {
+        unsafe closedir(stream)
+    }
+
+    /// Goes back to the first name.
+    public func rewind() {
+        unsafe rewinddir(stream)
+    }
+
+    /// The next name, with its kind if the listing gives it; nil behind the last one.
+    ///
+    /// - Throws: the system's error.
+    public func next() throws(Errno) -> (name: [UInt8], kind: EntryKind?)? {
         while true {
             vaultfile_set_error_number(0)
-            guard let entry = unsafe readdir(stream) else { break }
+            guard let entry = unsafe readdir(stream) else {
+                guard vaultfile_error_number() == 0 else { throw Errno(rawValue: vaultfile_error_number()) }
+                return nil
+            }
             // The name may be longer or shorter than its field is declared, so it is read as a C string.
             let start = unsafe UnsafeMutableRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
             let text = unsafe start.assumingMemoryBound(to: CChar.self)
             let name = unsafe [UInt8](UnsafeRawBufferPointer(start: text, count: strlen(text)))
-            guard name != [UInt8(ascii: ".")], name != Array("..".utf8) else { continue }
+            guard name != Array(".".utf8), name != Array("..".utf8) else { continue }
             let kind: EntryKind? =
                 switch unsafe Int32(entry.pointee.d_type) {
                 case Int32(DT_DIR): .folder
@@ -84,9 +110,19 @@ extension FileDescriptor {
                 case Int32(DT_UNKNOWN): nil
                 default: .other
                 }
-            body(name, kind)
+            return (name, kind)
         }
-        guard vaultfile_error_number() == 0 else { throw Errno(rawValue: vaultfile_error_number()) }
+    }
+}
+
+extension FileDescriptor {
+    /// Calls `body` for each entry of this folder except `.` and `..`, in the order of the file system, with its kind
+    /// if the listing gives it.
+    ///
+    /// - Throws: the system's error.
+    public func forEachName(_ body: ([UInt8], EntryKind?) -> Void) throws(Errno) {
+        let names = try FolderNames(of: self)
+        while let (name, kind) = try names.next() { body(name, kind) }
     }
 }
 

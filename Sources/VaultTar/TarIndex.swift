@@ -1,4 +1,4 @@
-import VaultFormat
+package import VaultFormat
 
 /// The index of a tar stream, which the manifest of its container holds (Spec, chapter 24).
 ///
@@ -119,6 +119,11 @@ public struct TarIndex: Hashable, Sendable {
             }
             return nil
         }
+    }
+
+    /// The error of a read that the index has led to a wrong place.
+    package static var mismatch: VaultError {
+        VaultError(.indexMismatch, "the index of the tar stream does not fit the stream")
     }
 
     /// Passes the entries of the index to `body`, until it returns false.

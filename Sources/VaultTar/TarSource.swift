@@ -72,7 +72,7 @@ public struct TarSource: Sendable {
         } catch is NotTar {
             found = nil
         }
-        guard let found, found.path == indexed.path else { throw Self.mismatch }
+        guard let found, found.path == indexed.path else { throw TarIndex.mismatch }
         return found
     }
 
@@ -102,7 +102,7 @@ public struct TarSource: Sendable {
             return try last(
                 with: path, from: before?.place ?? 0, to: [after?.place, limit].compactMap(\.self).min())
         } catch is NotTar {
-            throw Self.mismatch
+            throw TarIndex.mismatch
         }
     }
 
@@ -117,10 +117,6 @@ public struct TarSource: Sendable {
         }
         guard end.map({ next == $0 }) ?? true else { throw NotTar("no entry begins where one must") }
         return last
-    }
-
-    private static var mismatch: VaultError {
-        VaultError(.indexMismatch, "the index of the tar stream does not fit the stream")
     }
 }
 

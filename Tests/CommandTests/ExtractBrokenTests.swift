@@ -42,4 +42,30 @@ extension ExtractTests {
         let ended = mount.end()
         #expect(ended.errors.contains("its tar stream breaks off \(place) members may be missing\n"), "\(ended.errors)")
     }
+
+    @Test("zeros in the place of a header end the stream, and a warning says that more follows") func zeros() throws {
+        let box = try prepared("f('a', b'one'); f('b', b'two'); f('c', b'three')")
+        // The header of b, as recover leaves it if it is lost.
+        try box.shell("cp h.tar c.tar; dd if=/dev/zero of=c.tar bs=512 seek=2 count=1 conv=notrunc status=none")
+        #expect(try box.run("encrypt", "c.tar", environment: key).ending == .status(0))
+        let length = try #require(box.bytes("c.tar")).count - 3 * 512
+        let told = """
+            vaultfile: c.tar.vault: warning: \(length) bytes behind the end mark of its tar stream are not read: members \
+            may be there
+            vaultfile: hint: vaultfile decrypt -o - c.tar.vault | tar -x -i reads on behind it
+
+            """
+        let out = try extract(box, "c.tar.vault")
+        #expect(out.ending == .status(0) && out.errors.contains(told), "\(out.errors)")
+        #expect(box.text("out/a") == "one" && box.text("out/c") == nil)
+        let list = try box.run("ls", "--scan", "c.tar.vault", environment: key)
+        #expect(list.ending == .status(0) && list.text == "a\n" && list.errors.contains(told), "\(list.errors)")
+        // What the hint says takes out the rest.
+        try box.shell("mkdir rest")
+        try box.run("decrypt", "-q", "-o", "again.tar", "c.tar.vault", environment: key)
+        #expect(try box.shell("cd rest; tar -x -i -f ../again.tar 2>/dev/null || true; cat a c") == "onethree")
+        // Zeros follow the mark of every tar, and are no news.
+        let whole = try box.run("ls", "--scan", "h.vault", environment: key)
+        #expect(!whole.errors.contains("end mark"), "\(whole.errors)")
+    }
 }

@@ -142,14 +142,14 @@ import VaultTestSupport
 
     @Test("the hints for a container that is cut off lead to its files") func cutOff() throws {
         let box = try prepared("f('a', b'a' * 200000); f('b', b'b' * 200000)")
-        let way = "vaultfile recover -o SAVED.tar saves the parts that are intact, and tar -x -f SAVED.tar"
+        let way = "vaultfile recover -o SAVED.tar saves the parts that are intact, and tar -x -i -f SAVED.tar"
         try FolderTests.shell(box, "head -c 300000 h.vault >c.tar.vault; head -c 900 h.vault >d.tar.vault")
         for words in [["extract", "c.tar.vault"], ["verify", "c.tar.vault"], ["repair", "c.tar.vault"]] {
             let outcome = try box.run(words.map { Array($0.utf8) }, environment: FolderTests.key)
             #expect(outcome.ending == .status(65) && outcome.errors.contains(way), "\(words): \(outcome.errors)")
         }
         try box.run("recover", "-q", "-o", "SAVED.tar", "c.tar.vault", environment: FolderTests.key)
-        let counts = try FolderTests.shell(box, "tar -x -f SAVED.tar 2>/dev/null; tr -d a <a | wc -c; wc -c <a")
+        let counts = try FolderTests.shell(box, "tar -x -i -f SAVED.tar 2>/dev/null; tr -d a <a | wc -c; wc -c <a")
         #expect(counts == "0\n200000\n")
         // Of so few bytes no command saves anything.
         for verb in ["decrypt", "extract", "repair"] {

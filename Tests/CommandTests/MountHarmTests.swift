@@ -76,6 +76,16 @@ struct MountHarmTests {
         #expect(mount.end().ending == .status(0))
     }
 
+    @Test("the time of a folder follows that of the source") func folderTimes() throws {
+        let box = try prepared("mkdir src/sub; echo x >src/a")
+        try box.shell("touch -d @1000 src/sub src")
+        let mount = try Mounted(box, source)
+        #expect(try box.shell("stat -c %Y view/sub view") == "1000\n1000\n")
+        try box.shell("touch -d @2000 src/sub; touch -d @3000 src; sleep 1.1")
+        #expect(try box.shell("stat -c %Y view/sub view") == "2000\n3000\n")
+        #expect(mount.end().ending == .status(0))
+    }
+
     @Test("a container that is cut while it is open gives errors and its own bytes") func cut() throws {
         let box = try prepared("seq 1000000 | head -c 1000000 >src/a; cp src/a all; cp src/a src/b")
         let mount = try Mounted(box, source)
@@ -127,7 +137,12 @@ struct MountHarmTests {
         _ = first.running.end()
         try open.close()
         second.running.child.send(signal)
-        _ = second.running.end()
+        let hidden = second.running.end()
+        // It cannot be unmounted, and says so.
+        if signal == Host.sigTerm {
+            #expect(hidden.ending == .status(74), "\(hidden.ending)")
+            #expect(hidden.errors.contains("view: is still mounted"), "\(hidden.errors)")
+        }
         // The processes that unmount after a kill have had their time.
         try box.shell("sleep 0.5")
         #expect(try box.shell("cat view/a") == "x\n")

@@ -72,6 +72,28 @@ import VaultTestSupport
         #expect(try view.bytes(found.id) == [])
     }
 
+    @Test("the time of a folder is the one that it has now, by its name and by its node") func folderTimes() throws {
+        let folder = try TemporaryFolder()
+        try folder.makeFolder("sub")
+        try folder.setTime("sub", seconds: 1000)
+        let view = try view(folder)
+        let sub = try view.find(path: "sub")
+        #expect(sub.attributes == .folder(Timestamp(seconds: 1000)))
+        try folder.setTime("sub", seconds: 2000)
+        #expect(try view.attributes(of: sub.id) == .folder(Timestamp(seconds: 2000)))
+        try folder.setTime("sub", seconds: 3000)
+        // The same node: what the system has open in it stays.
+        let again = try view.find(path: "sub")
+        #expect(again.id == sub.id && again.attributes == .folder(Timestamp(seconds: 3000)))
+        try folder.setTime(".", seconds: 4000)
+        #expect(try view.attributes(of: rootNode) == .folder(Timestamp(seconds: 4000)))
+        // Another folder has its place. The old one keeps what was seen last, and its files are out of reach.
+        folder.move("sub", to: "moved")
+        try folder.makeFolder("sub")
+        #expect(try view.attributes(of: sub.id) == .folder(Timestamp(seconds: 3000)))
+        #expect(try view.find(path: "sub").id != sub.id)
+    }
+
     @Test("what no key opens has no size and gives EACCES, and is tried once; what is damaged gives EIO") func refused()
         throws
     {

@@ -33,6 +33,16 @@ extension TemporaryFolder {
         precondition(status == 0, "the test can rename its own files")
     }
 
+    /// Sets the time of the last modification.
+    func setTime(_ name: String, seconds: Int) throws {
+        var times = timespec()
+        times.tv_sec = seconds
+        let both = [times, times]
+        guard unsafe self[name].withPlatformString({ unsafe utimensat(AT_FDCWD, $0, both, 0) }) == 0 else {
+            throw Errno(rawValue: vaultfile_error_number())
+        }
+    }
+
     /// A container in this folder, as a mount has it open.
     func container(_ name: String) throws -> OpenContainer {
         try OpenContainer(FileDescriptor.open(self[name], .readOnly), cache: PlaintextCache(), openWithTestKey)

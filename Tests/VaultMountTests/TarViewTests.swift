@@ -70,6 +70,25 @@ import VaultTestSupport
         #expect(number { _ = try view.open(found.id) } == .notSupported)
     }
 
+    @Test("many links to a member with long headers give EIO in the end, and cost no more than the stream allows")
+    func costlyLinks() throws {
+        let folder = try TemporaryFolder()
+        var tar = TarMaker()
+        for _ in 0..<4 { tar.add("g", [UInt8](repeating: 0x20, count: 1 << 20), type: "g") }
+        tar.add("t", [1])
+        for number in 0..<100 { tar.add("\(number)", type: "1", link: "t") }
+        // A later member has the name, so the view looks for the one that each link leads to.
+        tar.add("t", [2])
+        let view = try view(folder, tar.stream)
+        #expect(try view.bytes(view.find(path: "0").id) == [1])
+        let errors = (1..<100).map { link in number { _ = try view.find(path: "\(link)") } }
+        // At most 2²⁸ bytes and 16 times the length of the stream, of which each look reads 2²².
+        let first = try #require(errors.firstIndex { $0 != nil })
+        #expect((60..<90).contains(first) && errors[first...].allSatisfy { $0 == .ioError }, "\(first)")
+        // What needs no look stays readable.
+        #expect(try view.bytes(view.find(path: "t").id) == [2])
+    }
+
     /// The data of a pax header.
     private func records(_ pairs: (String, String)...) -> [UInt8] {
         pairs.flatMap { key, value in

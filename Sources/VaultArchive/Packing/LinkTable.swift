@@ -1,10 +1,23 @@
+internal import VaultFormat
 internal import VaultSystem
 internal import VaultTar
 
 /// The files with several names whose other names were not found yet. The first name gets the contents, the others
 /// become links to it.
 struct LinkTable {
+    /// A file as it was when one of its names was found.
+    struct File: Equatable {
+        let identity: FileIdentity
+        /// How many names it has.
+        let names: UInt64
+        let size: Int64
+        let modified: Timestamp?
+        /// When it was made, as a number; 0 if the system does not say it.
+        let birth: UInt64
+    }
+
     private struct Linked {
+        let file: File
         let path: [UInt8]
         var namesLeft: UInt64
     }
@@ -19,20 +32,42 @@ struct LinkTable {
     }
 
     /// The path under which the file was packed before; nil if it was not.
-    mutating func earlierPath(of file: FileIdentity) -> [UInt8]? {
-        guard var linked = files[file] else { return nil }
+    ///
+    /// While a folder is packed, files lose their names and new ones get their numbers. A link would give a new file the
+    /// contents of a removed one, and nobody would be told. So a file with one name is never a link, and neither is one
+    /// that is not as it was when it was packed. The time of the last change does not count: each new name changes it.
+    mutating func earlierPath(of file: File) -> [UInt8]? {
+        guard var linked = files[file.identity] else { return nil }
+        guard file.names > 1, linked.file.isSame(as: file) else {
+            forget(linked)
+            return nil
+        }
         linked.namesLeft -= 1
-        files[file] = linked.namesLeft > 0 ? linked : nil
-        if linked.namesLeft == 0 { bytes -= linked.path.count }
+        files[file.identity] = linked
+        if linked.namesLeft == 0 { forget(linked) }
         return linked.path
     }
 
     /// Remembers a file whose content is in the stream.
     ///
     /// A link can lead only to a path that a member can have. Otherwise the next name gets the content, too.
-    mutating func note(_ file: FileIdentity, names: UInt64, at path: [UInt8]) {
-        guard names > 1, bytes + path.count <= most, TarPath(path) != nil, files[file] == nil else { return }
-        files[file] = Linked(path: path, namesLeft: names - 1)
+    mutating func note(_ file: File, at path: [UInt8]) {
+        guard file.names > 1, bytes + path.count <= most, TarPath(path) != nil, files[file.identity] == nil else {
+            return
+        }
+        files[file.identity] = Linked(file: file, path: path, namesLeft: file.names - 1)
         bytes += path.count
+    }
+
+    private mutating func forget(_ linked: Linked) {
+        files[linked.file.identity] = nil
+        bytes -= linked.path.count
+    }
+}
+
+extension LinkTable.File {
+    /// Whether it is the other one, and nobody has written to it since.
+    fileprivate func isSame(as other: LinkTable.File) -> Bool {
+        identity == other.identity && size == other.size && modified == other.modified && birth == other.birth
     }
 }

@@ -13,6 +13,9 @@ internal import VaultSystem
         case packed
         /// It was gone, and is not in the stream.
         case vanished
+        /// It is in the stream, without something that belongs to it, such as an extended attribute: what libarchive says
+        /// of it.
+        case incomplete(ArchiveError)
         /// It is in the stream, and changed while it was read: its bytes may be of different times.
         case changed
         /// It is in the stream, and reading failed: zeros take the place of the rest.
@@ -35,6 +38,10 @@ internal import VaultSystem
     /// What holes are made of.
     private let zeros: UnsafeMutableRawBufferPointer
     private var isFinished = false
+    /// Reads bytes of a file from an offset on. A test puts another one here.
+    var read: (FileDescriptor, Int64, UnsafeMutableRawBufferPointer) throws -> Int = { file, offset, buffer in
+        try unsafe file.read(fromAbsoluteOffset: offset, into: buffer)
+    }
 
     private static let pieceLength = 1 << 20
     /// libarchive collects so many bytes before it writes them.
@@ -105,10 +112,11 @@ internal import VaultSystem
             switch stat.type {
             case .regular: return try addFile(name, in: folder, as: path)
             case .symbolicLink, .characterSpecial, .blockSpecial, .fifo:
-                let earlier = links.earlierPath(of: FileIdentity(stat))
+                let linked = LinkTable.File(stat, at: name, in: folder)
+                let earlier = links.earlierPath(of: linked)
                 let outcome = try add(
                     path, try Self.place(of: name, in: folder), nil, stat.type, isSparse: false, linkTo: earlier)
-                if earlier == nil, case .packed = outcome { note(stat, at: path) }
+                if earlier == nil, outcome.hasHeader { links.note(linked, at: path) }
                 return outcome
             case .directory: return .changedKind
             case .socket: return .unsuitable("is a socket")
@@ -129,23 +137,20 @@ internal import VaultSystem
         isFinished = true
     }
 
-    private func note(_ stat: Stat, at path: [UInt8]) {
-        links.note(FileIdentity(stat), names: UInt64(stat.linkCount), at: path)
-    }
-
     private func addFile(_ name: FilePath, in folder: FileDescriptor, as path: [UInt8]) throws -> Outcome {
         let file = try FileDescriptor.openForReading(name, in: folder, .storage)
         defer { try? file.close() }
         let stat = try file.stat()
         guard stat.type == .regular else { return .changedKind }
-        if let earlier = links.earlierPath(of: FileIdentity(stat)) {
+        let linked = LinkTable.File(stat, of: file)
+        if let earlier = links.earlierPath(of: linked) {
             return try add(path, try Self.place(of: file), file, .regular, isSparse: false, linkTo: earlier)
         }
         // Asking for the map of holes makes some file systems write the file out, so only files with holes are asked.
         let isSparse = stat.blocksAllocated < (stat.size + 511) / 512
         let outcome = try add(path, try Self.place(of: file), file, .regular, isSparse: isSparse)
-        guard case .packed = outcome else { return outcome }
-        note(stat, at: path)
+        guard outcome.hasHeader else { return outcome }
+        links.note(linked, at: path)
         // The length in the header is of a later moment than `stat`.
         let length = unsafe UInt64(max(0, library.calls.archive_entry_size(entry)))
         if let error = try copy(file, length) { return .cut(error) }
@@ -154,7 +159,8 @@ internal import VaultSystem
         }
         let now = try? file.stat()
         let isSame = now.map { $0.size == stat.size && $0.modified == stat.modified && $0.changed == stat.changed }
-        return isSame == false ? .changed : .packed
+        // What is missing is worth more words than what is of another moment.
+        return isSame == false && outcome == .packed ? .changed : outcome
     }
 
     /// Writes the header of a member.
@@ -174,8 +180,9 @@ internal import VaultSystem
         let behavior = ARCHIVE_READDISK_NO_FFLAGS | (isSparse ? 0 : ARCHIVE_READDISK_NO_SPARSE)
         _ = unsafe calls.archive_read_disk_set_behavior(disk, behavior)
         let status = unsafe calls.archive_read_disk_entry_from_file(disk, entry, file?.rawValue ?? -1, nil)
-        guard status >= ARCHIVE_WARN else {
-            let error = unsafe library.error(of: disk, "cannot be read")
+        // Taken now: the next call on it forgets it.
+        let error = status == ARCHIVE_OK ? nil : unsafe library.error(of: disk, "cannot be read")
+        if let error, status < ARCHIVE_WARN {
             return error.systemError == .noSuchFileOrDirectory ? .vanished : .unreadable(error.systemError ?? .ioError)
         }
         // Between two calls another program can put something else there, unless the file is open.
@@ -190,11 +197,32 @@ internal import VaultSystem
         } else if type != .regular {
             unsafe calls.archive_entry_set_size(entry, 0)
         }
-        guard unsafe calls.archive_write_header(archive, entry) >= ARCHIVE_WARN else {
-            throw failure("writing \(Self.text(path))")
-        }
-        return .packed
+        let written = unsafe calls.archive_write_header(archive, entry)
+        guard written >= ARCHIVE_WARN else { throw failure("writing \(Self.text(path))") }
+        let loss = written == ARCHIVE_OK ? nil : unsafe library.error(of: archive, "cannot be written whole")
+        return Self.outcome(reading: error, writing: loss)
     }
+
+    /// The outcome for a member whose header is in the stream.
+    ///
+    /// libarchive calls it a warning if it cannot list or read extended attributes or access control lists. Without a
+    /// word about it, the user would learn from a restored system that they are missing.
+    ///
+    /// - Parameters:
+    ///   - reading: what it warns of when it asks the system about a file.
+    ///   - writing: what it warns of when it writes the header.
+    static func outcome(reading: ArchiveError?, writing: ArchiveError?) -> Outcome {
+        if let reading { return .incomplete(reading) }
+        // A name that is no UTF-8. It is in the header as it is.
+        guard let writing, writing.systemError != Self.isNoText else { return .packed }
+        return .incomplete(writing)
+    }
+
+    #if canImport(Darwin)
+    private static let isNoText = Errno.badFileTypeOrFormat
+    #else
+    private static let isNoText = Errno.illegalByteSequence
+    #endif
 
     /// Leaves out what no restoring program uses: the times of the last access, of the last change and of the birth,
     /// and the numbers of device, inode and links.
@@ -247,13 +275,17 @@ internal import VaultSystem
             let piece = unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted])
             let count: Int
             do {
-                count = try unsafe file.read(fromAbsoluteOffset: Int64(place), into: piece)
+                count = try unsafe read(file, Int64(place), piece)
             } catch {
                 // libarchive writes zeros for the rest, so that the stream goes on.
                 return error as? Errno ?? .ioError
             }
-            // The file has become shorter. Its new time shows that.
-            guard count > 0 else { return nil }
+            guard count > 0 else {
+                // The file has become shorter. Its new time shows that. If it grows again, what is behind this part would
+                // come to the place of the missing bytes.
+                try pass(zeros: range.upperBound - place)
+                return nil
+            }
             try unsafe write(UnsafeRawBufferPointer(rebasing: piece[..<count]))
             place += UInt64(count)
         }
@@ -323,6 +355,36 @@ private final class Sink {
             sink.failure = error
             return -1
         }
+    }
+}
+
+extension TarPacker.Outcome {
+    /// Whether a header is written, and the content can follow.
+    fileprivate var hasHeader: Bool {
+        switch self {
+        case .packed, .incomplete: true
+        default: false
+        }
+    }
+}
+
+extension LinkTable.File {
+    /// - Parameter file: the open file that has this status.
+    fileprivate init(_ stat: Stat, of file: FileDescriptor) {
+        self.init(stat) { unsafe vaultfile_archive_birth(file.rawValue, "") }
+    }
+
+    /// - Parameter name: the name of a file with this status, which is not followed if it is a link.
+    fileprivate init(_ stat: Stat, at name: FilePath, in folder: FileDescriptor) {
+        self.init(stat) { unsafe name.withPlatformString { unsafe vaultfile_archive_birth(folder.rawValue, $0) } }
+    }
+
+    /// Most files have one name, and nothing more is asked about these.
+    private init(_ stat: Stat, _ birth: () -> UInt64) {
+        let names = UInt64(stat.linkCount)
+        self.init(
+            identity: FileIdentity(stat), names: names, size: stat.size, modified: stat.modified,
+            birth: names > 1 ? birth() : 0)
     }
 }
 

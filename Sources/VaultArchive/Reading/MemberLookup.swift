@@ -175,7 +175,7 @@ public final class MemberLookup: Sendable {
             return true
         }
         let walk = MemberWalk(counted, index: index)
-        try isByIndex ? walk.members(at: path, take) : walk.all(take)
+        if isByIndex { try walk.members(at: path, take) } else { try walk.all(take) }
         if let gap { try pass(gap, isError: found == nil || limit != nil) }
         return found
     }
@@ -225,7 +225,7 @@ public final class MemberLookup: Sendable {
                 entry = nil
             }
             // The places can be those of an index (TAR-8).
-            guard let entry, let its = entry.path, its.hashValue == path.hashValue else { throw Self.mismatch }
+            guard let entry, let its = entry.path, its.hashValue == path.hashValue else { throw TarIndex.mismatch }
             if its == path {
                 found = entry
                 break
@@ -256,10 +256,6 @@ public final class MemberLookup: Sendable {
     private func pass(_ gap: MemberWalk.Gap, isError: Bool) throws {
         tell(.gap(gap))
         if isError, !(gap.error is NotTar) { throw gap.error }
-    }
-
-    private static var mismatch: VaultError {
-        VaultError(.indexMismatch, "the index of the tar stream does not fit the stream")
     }
 }
 

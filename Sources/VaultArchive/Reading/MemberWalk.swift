@@ -76,9 +76,11 @@ public struct MemberWalk {
     /// Passes every member of the stream to `body`, from the first header on, until it returns false. What is missing of
     /// a stream that breaks off is a gap.
     ///
+    /// - Returns: the number of the block of zeros that ends the stream; nil if the walk does not come to it.
     /// - Throws: ``NotTar`` if there is no member before the place where the stream has no header; what reading throws,
     ///   unless it is damage; what `body` throws.
-    public func all(_ body: (Step) throws -> Bool) throws {
+    @discardableResult
+    public func all(_ body: (Step) throws -> Bool) throws -> UInt64? {
         var run = Run(self, from: 0)
         var number: UInt64 = 0
         // After a gap the numbers of the members are not known.
@@ -91,23 +93,23 @@ public struct MemberWalk {
             } catch let error as NotTar {
                 guard let last else { throw error }
                 _ = try body(.gap(Gap(error: error, start: last.nextPlace * 512, end: nil, last: last)))
-                return
+                return nil
             }
             switch step {
-            case .stopped: return
+            case .stopped: return nil
             case .gap: isCompared = false
             case .end:
                 if isCompared, run.ahead?.next != nil { _ = try body(.indexDiffers) }
-                return
+                return run.place
             case .entry(let entry):
                 if isCompared, let differs = run.ahead?.differs(from: entry, number), differs {
                     isCompared = false
-                    guard try run.ahead?.note() != true || body(.indexDiffers) else { return }
+                    guard try run.ahead?.note() != true || body(.indexDiffers) else { return nil }
                 }
                 number += 1
                 last = entry
                 run.ahead?.drop(before: entry.nextPlace)
-                guard try body(.member(entry)) else { return }
+                guard try body(.member(entry)) else { return nil }
             }
         }
     }
@@ -199,11 +201,12 @@ public struct MemberWalk {
     ///   the member that the index names is another one; what `all` throws.
     public func members(at path: TarPath, _ body: (Step) throws -> Bool) throws {
         guard let index, index.isSorted else {
-            return try all { step in
+            try all { step in
                 if case .member(let entry) = step, entry.path?.isBelow(orEqualTo: path) != true { return true }
                 if case .lost(let lost) = step, !lost.path.isBelow(orEqualTo: path) { return true }
                 return try body(step)
             }
+            return
         }
         let before = index.neighbours(of: path).before
         var run = Run(self, from: before?.place ?? 0)
@@ -213,21 +216,21 @@ public struct MemberWalk {
             do {
                 step = try run.next(at: path, body)
             } catch is NotTar {
-                throw Self.mismatch
+                throw TarIndex.mismatch
             }
             switch step {
             case .stopped: return
             case .end:
                 // The index has a member where the stream has ended. The place before it may be within a content.
                 let end = run.place
-                if run.ahead?.first(from: end) != nil { throw Self.mismatch }
+                if run.ahead?.first(from: end) != nil { throw TarIndex.mismatch }
                 return
             case .gap: continue
             case .entry(let entry):
-                if run.ahead?.contradicts(entry) == true { throw Self.mismatch }
+                if run.ahead?.contradicts(entry) == true { throw TarIndex.mismatch }
                 // The order does not count a path that is not legal.
                 guard let found = entry.path else { continue }
-                if let last, found < last { throw Self.mismatch }
+                if let last, found < last { throw TarIndex.mismatch }
                 last = found
                 if found.isBelow(orEqualTo: path) {
                     guard try body(.member(entry)) else { return }
@@ -236,10 +239,6 @@ public struct MemberWalk {
                 }
             }
         }
-    }
-
-    private static var mismatch: VaultError {
-        VaultError(.indexMismatch, "the index of the tar stream does not fit the stream")
     }
 }
 

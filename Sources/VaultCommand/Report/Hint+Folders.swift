@@ -23,6 +23,9 @@ extension Hint {
             "vaultfile decrypt -o - \(quoted(container)) | tar -x takes out absolute paths too: tar leaves out the / "
                 + "before them")
     }
+    static func tarReadsOn(_ container: String) -> Hint {
+        Hint("vaultfile decrypt -o - \(quoted(container)) | tar -x -i reads on behind it")
+    }
     static let scanLists = Hint("vaultfile ls --scan lists them")
     static let decompressFirst =
         Hint("a compressed tar has to be decompressed first: zcat FILE | vaultfile encrypt --index")

@@ -157,8 +157,8 @@ struct Hint: Hashable, Sendable {
     /// For a container whose end is lost with a part of its contents.
     static let recoverCut = Hint("vaultfile recover saves the parts that are left and intact")
     private static let recoverFolder = Hint(
-        "vaultfile recover -o SAVED.tar saves the parts that are intact, and tar -x -f SAVED.tar takes the files out of "
-            + "them")
+        "vaultfile recover -o SAVED.tar saves the parts that are intact, and tar -x -i -f SAVED.tar takes the files out "
+            + "of them")
     static let extractIntact = Hint(
         "vaultfile extract -C FOLDER takes out the intact files and names the lost ones; \(recover.text)")
     /// No repair: it would say the same.
@@ -190,7 +190,7 @@ struct Hint: Hashable, Sendable {
     static let headerChooses = Hint("each leads to other contents; --header-at OFFSET chooses one")
     static let headerNames = Hint("--header-at OFFSET names the one to use")
     static let headerMultiples = Hint("header copies are found at multiples of their own size or of 4096 bytes")
-    static let tarOfOutput = Hint("tar -x -f OUTPUT takes the files out of what was recovered")
+    static let tarOfOutput = Hint("tar -x -i -f OUTPUT takes the files out of what was recovered")
     static func alsoLost(_ count: UInt64) -> Hint { Hint("\(count) of them are lost too, and are zeros in the output") }
     static let hiddenSlots = Hint(
         "a hidden slot is not found by its public key, but by its identity, as in identity-file:PATH, or by its ID; "

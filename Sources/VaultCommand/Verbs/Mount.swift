@@ -267,6 +267,10 @@ extension Failure {
             self.init(.cannotCreate, subject, reason, hint: .fuseDevice)
         case .noProcess(let errno):
             self.init(.inputOutput, .text("mount"), "the system cannot start a process: \(errno.words)", hint: .limits)
+        case .stuck:
+            self.init(
+                .inputOutput, subject, "is still mounted: the system refuses to unmount it, or another mount hides it",
+                hint: .unmount(subject.escaped))
         case .noThread(let errno):
             self.init(.inputOutput, .text("mount"), "the system cannot start a thread: \(errno.words)", hint: .limits)
         }

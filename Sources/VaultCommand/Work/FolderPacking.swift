@@ -142,6 +142,12 @@ struct FolderPacking: Sendable {
             tally.members += 1
             tally.changed += 1
             console.say(Failure(.inUse, path.subject, "changed while it was read"))
+        case .incomplete(let error):
+            tally.members += 1
+            tally.missing += 1
+            tally.unreadable += 1
+            let reason = Escaping.line(error.reason) + (error.systemError.map { ": \($0.words)" } ?? "")
+            console.say(Failure(.noInput, path.subject, "is packed without all of its attributes: \(reason)"))
         case .cut(let error):
             tally.members += 1
             tally.missing += 1

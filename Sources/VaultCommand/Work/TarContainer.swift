@@ -143,7 +143,7 @@ struct TarContainer: Sendable {
         let wanted = Set(paths)
         var missing = wanted
         var found = visit
-        try MemberWalk(window.source, index: index).all { step in
+        let end = try MemberWalk(window.source, index: index).all { step in
             switch step {
             case .member(let entry):
                 if paths.isEmpty {
@@ -159,7 +159,39 @@ struct TarContainer: Sendable {
         }
         found.missing += paths.filter(missing.contains)
         visit = found
+        if let end { try warnOfRest(behind: end * 512) }
     }
+
+    /// Warns if more than zeros follows the end mark of the stream.
+    ///
+    /// `recover` writes zeros in the place of a header that is lost, and they look like an end mark. All members behind
+    /// it would be missing, and nothing would say so. It is a warning only: other streams may have such bytes, too, as two
+    /// that were put together have them.
+    ///
+    /// - Parameter end: where the end mark begins.
+    private func warnOfRest(behind end: UInt64) throws {
+        var place = end
+        do {
+            while place < reader.length {
+                let bytes = try window.bytes(at: place, count: Self.piece)
+                guard !bytes.isEmpty else { return }
+                if let first = bytes.firstIndex(where: { $0 != 0 }) {
+                    let count = reader.length - (place + UInt64(first)) / 512 * 512
+                    return console.warn(
+                        subject,
+                        "\(count.counted("byte")) behind the end mark of its tar stream are not read: "
+                            + "members may be there",
+                        hint: .tarReadsOn(subject.escaped))
+                }
+                place += UInt64(bytes.count)
+            }
+        } catch  where MemberWalk.isDamage(error) {
+            let reason = Failure(error, about: subject).reason
+            console.warn(subject, "what follows the end mark of its tar stream cannot be read: \(reason)")
+        }
+    }
+
+    private static let piece = 1 << 20
 
     /// Reports what a walk finds beside members.
     private func tell(

@@ -92,15 +92,18 @@ import VaultFormat
             var entry = fuse_entry_param()
             entry.ino = found.id
             entry.attr = status(found.id, found.attributes)
-            entry.attr_timeout = Self.attributesLifetime
+            entry.attr_timeout = lifetime(of: found.attributes)
             entry.entry_timeout = view.nameLifetime
             // A request that was interrupted has no receiver: the node goes back at once.
             if unsafe library.functions.reply_entry(request, &entry) != 0 { view.forget(found.id, count: 1) }
         }
     }
 
-    /// A node never changes: a container that does becomes another one.
-    private static let attributesLifetime: Double = 86400
+    /// For how many seconds attributes stay what they are. A file or a link never changes: a container that does becomes
+    /// another node. A folder stays the same node, and has another time after each change in it.
+    private func lifetime(of attributes: NodeAttributes) -> Double {
+        attributes.kind == .folder ? view.nameLifetime : 86400
+    }
 
     private func status(_ node: NodeID, _ attributes: NodeAttributes) -> stat {
         var status = stat()
@@ -113,8 +116,9 @@ import VaultFormat
 
     private func attributes(_ request: fuse_req_t?, _ node: NodeID) {
         unsafe answering(request) {
-            var status = status(node, try view.attributes(of: node))
-            _ = unsafe library.functions.reply_attr(request, &status, Self.attributesLifetime)
+            let attributes = try view.attributes(of: node)
+            var status = status(node, attributes)
+            _ = unsafe library.functions.reply_attr(request, &status, lifetime(of: attributes))
         }
     }
 

@@ -20,8 +20,8 @@ import VaultSystem
     private let session: OpaquePointer
     private let point: FilePath
     private let unmounter: Unmounter
-    /// The number of the mounted file system; 0 if the system does not say it.
-    private let device: UInt64
+    /// The number of the mounted file system; nil if the table of mounts does not say it.
+    private let number: [UInt8]?
     private let state = Monitor(State())
 
     /// What the options of the mount are. `nodev` and `nosuid`: whoever made a container may have put devices and
@@ -57,17 +57,15 @@ import VaultSystem
             unsafe library.functions.session_destroy(session)
             throw .refused(FuseLibrary.takeLine())
         }
-        device = Self.device(at: point)
-        unmounter.watch(device)
-    }
-
-    private static func device(at point: FilePath) -> UInt64 {
-        unsafe point.withPlatformString { unsafe vaultfile_fuse_device($0) }
+        number = MountTable.mounts(at: point)?.last.flatMap { $0.isOwn ? $0.number : nil }
+        unmounter.watch(number)
     }
 
     /// Answers requests until the view is unmounted, by this program or another one.
     ///
     /// - Parameter threads: how many answer at once, at least 1.
+    /// - Throws: `MountError` with `stuck` if it was to be stopped and is still mounted: what is there then is an error for
+    ///   every program.
     public func serve(threads: Int) throws(MountError) {
         for number in 0..<threads {
             state.withLock { $0.threads += 1 }
@@ -89,9 +87,10 @@ import VaultSystem
             unsafe server.library.functions.session_unmount(session)
             unsafe server.library.functions.session_destroy(session)
         }
-        // From now on another mount may be here, which is not to be unmounted. If this one is still here, the other process
-        // tries once more when this one has ended.
-        if !state.look(\.isStuck) { unmounter.dismiss() }
+        // If it is still here, the other process tries once more when this one has ended.
+        guard !state.look(\.isStuck) else { throw .stuck }
+        // From now on another mount may be here, which is not to be unmounted.
+        unmounter.dismiss()
     }
 
     /// Unmounts the view, also while its files are open: then they give errors from now on. Returns when it is unmounted.
@@ -107,12 +106,24 @@ import VaultSystem
     }
 
     /// Takes the mount out of the tree of files. The descriptor of the session stays open, as threads use its number.
+    ///
+    /// - Returns: whether it is no longer there.
     private func unmount() -> Bool {
-        // Somebody may have unmounted it while its files are open, and mounted something else there.
-        guard [0, device].contains(Self.device(at: point)) else { return false }
+        if let mounts = MountTable.mounts(at: point) {
+            // Somebody may have unmounted it while its files are open, and mounted something else there.
+            guard let own = mounts.lastIndex(where: isThis) else { return true }
+            // A mount on top of it would be unmounted in its place.
+            guard own == mounts.count - 1 else { return false }
+        }
         if geteuid() == 0, unsafe point.withPlatformString({ unsafe vaultfile_fuse_detach($0) }) == 0 { return true }
         let words = ["fusermount3", "-u", "-q", "-z", "--"].map { Array($0.utf8) } + [point.bytes]
-        return (try? ChildProcess(words))?.wait() ?? false
+        if (try? ChildProcess(words))?.wait() ?? false { return true }
+        // Somebody may have been faster.
+        return MountTable.mounts(at: point)?.contains(where: isThis) == false
+    }
+
+    private func isThis(_ mount: MountTable.Mount) -> Bool {
+        mount.isOwn && (number == nil || mount.number == number)
     }
 
     private func answer() {

@@ -10,6 +10,8 @@ public enum MountError: Error, Equatable, Sendable {
     case refused(String)
     /// The system cannot start a process that it needs.
     case noProcess(Errno)
+    /// It is still mounted: the system refuses to unmount it, or another mount hides it.
+    case stuck
     /// The system has no thread for it.
     case noThread(Errno)
 }

@@ -17,10 +17,21 @@ final class Unmounter: Sendable {
     /// At the end of this process the pipe ends without one. It blocks no folder, and signals that end all processes of
     /// a terminal or of a service do not end it.
     ///
-    /// Another file system may be at the place by then. It stays. The status of a mount whose process is dead is an error.
-    private static let script = """
-        trap '' HUP INT TERM; cd /; read -r device && read -r line && exit
-        here=$(stat -c %d -- "$1" 2>/dev/null) && [ "$here" != "$device" ] && exit
+    /// Another file system may be at the place by then. It stays: what is there on top, which is the last of the table, must
+    /// be a mount of this program and have the number. The table is asked and not the place: a system can refuse the
+    /// status of a place, and of a mount whose process is dead it can be an error or be known still. Without a number,
+    /// this process was killed while it mounted: a mount whose status is known is another one then.
+    ///
+    /// Its arguments are the place, the place as the table has it, and another table for a test.
+    static let script = """
+        trap '' HUP INT TERM; cd /; read -r number && read -r line && exit
+        top=
+        while read -r id parent device root place rest; do
+            [ "$place" = "$2" ] || continue
+            case " $rest" in *" - fuse.vaultfile "*) top=$device ;; *) top= ;; esac
+        done <"${3:-/proc/self/mountinfo}"
+        [ -n "$top" ] && [ "${number:-$top}" = "$top" ] || exit
+        [ -z "$number" ] && stat -- "$1" >/dev/null 2>&1 && exit
         exec fusermount3 -u -q -z -- "$1"
         """
 
@@ -34,7 +45,8 @@ final class Unmounter: Sendable {
         output = FileDescriptor(rawValue: ends[1])
         do {
             let words = ["sh", "-c", Self.script, "vaultfile-unmount"].map { Array($0.utf8) }
-            child = try ChildProcess(words + [point.bytes], input: ends[0], isApart: true)
+            let places = [point.bytes, MountTable.escaped(point.bytes)]
+            child = try ChildProcess(words + places, input: ends[0], isApart: true)
         } catch {
             try? input.close()
             try? output.close()
@@ -47,9 +59,9 @@ final class Unmounter: Sendable {
         try? output.close()
     }
 
-    /// Says what file system is mounted, by its number. It is called once.
-    func watch(_ device: UInt64) {
-        _ = try? output.writeAll(Array("\(device)\n".utf8))
+    /// Says what file system is mounted, by its number, if that is known. It is called once.
+    func watch(_ number: [UInt8]?) {
+        _ = try? output.writeAll((number ?? []) + [UInt8(ascii: "\n")])
     }
 
     /// Ends the process: there is nothing to unmount. It is called once.

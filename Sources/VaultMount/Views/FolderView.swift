@@ -47,11 +47,11 @@ public final class FolderView: View {
         self.opener = opener
         var state = State()
         state.nodes[rootNode] = FolderNode(
-            id: rootNode, parent: nil, name: [], kind: .folder(root.identity), modified: root.modified)
+            id: rootNode, parent: nil, name: [], kind: .folder(root.identity), modified: try root.modified())
         self.state = Mutex(state)
     }
 
-    /// A second, in which the system does not ask again whether a container has changed.
+    /// A second, in which the system does not ask again whether a container or a folder has changed.
     public var nameLifetime: Double { 1 }
 
     /// How many nodes the system remembers, without the root.
@@ -97,6 +97,7 @@ public final class FolderView: View {
         let place = FolderNode.Place(folder: parent.id, name: name)
         return state.withLock { state in
             if let id = state.names[place], let node = state.nodes[id], node.kind == kind {
+                if node.isFolder { node.note(modified) }
                 state.lookups[id, default: 0] += 1
                 return node
             }
@@ -130,7 +131,21 @@ public final class FolderView: View {
     }
 
     /// The attributes of a node.
-    public func attributes(of node: NodeID) throws -> NodeAttributes { try attributes(of: self.node(node)) }
+    public func attributes(of node: NodeID) throws -> NodeAttributes {
+        let node = try self.node(node)
+        if node.isFolder { try look(at: node) }
+        return try attributes(of: node)
+    }
+
+    /// Looks at the time of a folder again. One that has another place by now, or none, keeps what was seen last.
+    private func look(at node: FolderNode) throws {
+        guard let parent = node.parent else { return node.note(try root.modified()) }
+        do {
+            guard let (kind, modified) = try openFolder(parent).look(for: node.name), kind == node.kind else { return }
+            node.note(modified)
+        } catch ViewError.replaced {
+        }
+    }
 
     private func attributes(of node: FolderNode) throws -> NodeAttributes {
         guard !node.isFolder else { return .folder(node.modified) }
@@ -257,7 +272,7 @@ final class FolderNode: Sendable {
     let parent: FolderNode?
     let name: [UInt8]
     let kind: Kind
-    let modified: Timestamp
+    private let time: Mutex<Timestamp>
     let depth: Int
     /// What opening the container has shown; nil before that.
     let content = Mutex<Result<NodeAttributes, Refusal>?>(nil)
@@ -269,9 +284,15 @@ final class FolderNode: Sendable {
         self.parent = parent
         self.name = name
         self.kind = kind
-        self.modified = modified
+        time = Mutex(modified)
         depth = (parent?.depth ?? -1) + 1
     }
+
+    /// When it was last changed, as far as was seen. A container that changes becomes another node. A folder stays the
+    /// same one, and its time is noted again and again.
+    var modified: Timestamp { time.withLock { $0 } }
+
+    func note(_ modified: Timestamp) { time.withLock { $0 = modified } }
 
     var isFolder: Bool {
         if case .folder = kind { true } else { false }

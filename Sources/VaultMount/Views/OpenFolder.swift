@@ -1,4 +1,3 @@
-import CPlatform
 import Synchronization
 import SystemPackage
 import VaultFile
@@ -9,14 +8,11 @@ import VaultSystem
 final class OpenFolder: Sendable {
     private let descriptor: FileDescriptor
     let identity: FileIdentity
-    let modified: Timestamp
 
     /// Takes over the descriptor, and closes it in the end, also if this throws.
     init(_ descriptor: FileDescriptor) throws {
         do {
-            let stat = try descriptor.stat()
-            identity = FileIdentity(stat)
-            modified = stat.modified ?? Timestamp(seconds: 0)
+            identity = FileIdentity(try descriptor.stat())
         } catch {
             try? descriptor.close()
             throw error
@@ -27,6 +23,9 @@ final class OpenFolder: Sendable {
     deinit {
         try? descriptor.close()
     }
+
+    /// When it was last changed.
+    func modified() throws(Errno) -> Timestamp { try descriptor.stat().modified ?? Timestamp(seconds: 0) }
 
     /// What has this name in the view; nil if nothing has. A link is nothing.
     func look(for name: [UInt8]) throws -> (FolderNode.Kind, Timestamp)? {
@@ -101,32 +100,23 @@ final class OpenFolder: Sendable {
         [.noSuchFileOrDirectory, .notDirectory, .tooManySymbolicLinkLevels].contains(error)
     }
 
-    /// A stream of its names, from the first one on.
-    fileprivate func stream() throws(Errno) -> OpaquePointer {
-        // Opened again: a copy of the descriptor would share its position with other listings.
-        let number = try FileDescriptor.openForReading(".", in: descriptor, .folder).rawValue
-        guard let stream = unsafe fdopendir(number) else {
-            let error = Errno(rawValue: vaultfile_error_number())
-            CPlatform.close(number)
-            throw error
-        }
-        return unsafe stream
-    }
+    /// Its names, from the first one on.
+    fileprivate func names() throws(Errno) -> FolderNames { try FolderNames(of: descriptor) }
 
     /// What a name of a listing is in the view; nil if it is not shown.
-    fileprivate func shown(_ name: [UInt8], _ type: Int32) throws -> ListedName? {
+    fileprivate func shown(_ name: [UInt8], _ listed: EntryKind?) throws -> ListedName? {
         guard !name.isEmpty, name.count <= longestName else { return nil }
-        var kind = type
-        if kind == Int32(DT_UNKNOWN) {
+        var kind = listed
+        if kind == nil {
             switch try stat(name)?.type {
-            case .directory: kind = Int32(DT_DIR)
-            case .regular: kind = Int32(DT_REG)
+            case .directory: kind = .folder
+            case .regular: kind = .regular
             default: return nil
             }
         }
-        if kind == Int32(DT_DIR) { return ListedName(name: name, kind: .folder) }
+        if kind == .folder { return ListedName(name: name, kind: .folder) }
         let ending = FolderView.ending
-        guard kind == Int32(DT_REG), name.count > ending.count, name.suffix(ending.count).elementsEqual(ending) else {
+        guard kind == .regular, name.count > ending.count, name.suffix(ending.count).elementsEqual(ending) else {
             return nil
         }
         let shown = [UInt8](name.dropLast(ending.count))
@@ -139,8 +129,8 @@ final class OpenFolder: Sendable {
 
 /// The listing of a folder of the source, in the order of its file system. It holds one name, however many there are.
 final class FolderListing: OpenListing {
-    @safe private struct State: @unchecked Sendable {
-        var stream: OpaquePointer
+    private struct State: @unchecked Sendable {
+        let names: FolderNames
         /// How many names were taken.
         var taken: UInt64 = 0
         /// A name that was read and not taken.
@@ -155,22 +145,14 @@ final class FolderListing: OpenListing {
 
     init(_ folder: OpenFolder) throws {
         self.folder = folder
-        let stream = try unsafe folder.stream()
-        state = unsafe Mutex(State(stream: stream))
-    }
-
-    deinit {
-        state.withLock { state in
-            unsafe closedir(state.stream)
-            return ()
-        }
+        state = Mutex(State(names: try folder.names()))
     }
 
     func list(after cookie: UInt64, _ body: (ListedName, UInt64) -> Bool) throws {
         try state.withLock { state in
             // A reader that goes back begins anew, and passes over what it had.
             if cookie < state.taken {
-                unsafe rewinddir(state.stream)
+                state.names.rewind()
                 state.taken = 0
                 state.waiting = nil
                 state.failure = nil
@@ -187,23 +169,14 @@ final class FolderListing: OpenListing {
     }
 
     private func next(_ state: inout State) throws -> ListedName? {
-        while true {
-            vaultfile_set_error_number(0)
-            guard let entry = unsafe readdir(state.stream) else {
-                guard vaultfile_error_number() == 0 else { throw Errno(rawValue: vaultfile_error_number()) }
-                return nil
-            }
-            // The name may be longer or shorter than its field is declared, so it is read as a C string.
-            let start = unsafe UnsafeMutableRawPointer(entry) + (MemoryLayout<dirent>.offset(of: \.d_name) ?? 0)
-            let text = unsafe start.assumingMemoryBound(to: CChar.self)
-            let name = unsafe [UInt8](UnsafeRawBufferPointer(start: text, count: strlen(text)))
-            guard name != Array(".".utf8), name != Array("..".utf8) else { continue }
+        while let (name, kind) = try state.names.next() {
             do {
-                if let shown = try folder.shown(name, unsafe Int32(entry.pointee.d_type)) { return shown }
+                if let shown = try folder.shown(name, kind) { return shown }
             } catch {
                 state.failure = error
                 throw error
             }
         }
+        return nil
     }
 }

@@ -69,7 +69,8 @@ public final class TarView: View {
         // Headers of small members are near each other: one record has several.
         let window = StreamWindow(length: container.reader.length) { try container.reader.bytes($0) }
         source = window.source
-        lookup = MemberLookup(window, index: index) { _ in }
+        // Programs look at each member, so a hostile stream must not make each look cost all of it.
+        lookup = MemberLookup(window, index: index, limits: .linear(in: window.length)) { _ in }
         var (tree, pathless) = (TarTree(largest: largest), UInt64(0))
         var (firstGap, gapCount, lastGap): (MemberWalk.Gap?, Int, UInt64) = (nil, 0, 0)
         do {
@@ -160,7 +161,7 @@ public final class TarView: View {
         guard let place = tree.place(index) else { return .folder(modified) }
         if let known = members.withLock({ $0[index] }) { return known }
         guard let entry = try source.entry(at: place), entry.path == tree.path(index) else {
-            throw VaultError(.indexMismatch, "the index of the tar stream does not fit the stream")
+            throw TarIndex.mismatch
         }
         let member: TarMember
         if tree.hasChildren(index) {

@@ -82,7 +82,7 @@ public protocol View: Sendable {
     /// Opens a folder.
     func list(_ node: NodeID) throws -> any OpenListing
 
-    /// For how many seconds a name leads to the same node, whatever happens to the source.
+    /// For how many seconds a name leads to the same node, and a folder keeps its time, whatever happens to the source.
     var nameLifetime: Double { get }
 }
 
