@@ -297,17 +297,20 @@ class KeysHandle:
         return self.handle.value
 
     def _set_callback(self, item: AskForKeys) -> None:
+        raised, ask = self.raised, item._ask
+
+        # Without `self`: a cycle would keep what the function refers to until the garbage collector runs.
         def callback(_: Any, request: int, ids: Optional[int], count: int, answer: Optional[int]) -> int:
             try:
                 flat = ctypes.string_at(ids, 16 * count) if ids else b""
                 names = [flat[start : start + 16].hex() for start in range(0, len(flat), 16)]
                 with Released():
-                    found = item._ask(_REQUESTS.get(request, "other"), names)
-                for key in _items(found, Opener):
-                    key._add_to_keys(_Borrowed(answer))
+                    # A generator computes its items now, and a key file may be a pipe.
+                    for key in _items(ask(_REQUESTS.get(request, "other"), names), Opener):
+                        key._add_to_keys(_Borrowed(answer))
                 return 0
             except BaseException as error:
-                return self.raised.keep(error)
+                return raised.keep(error)
 
         self._callback = KeyCallback(callback)
         check(lib.vaultfile_keys_set_callback(self.value, self._callback, None))
@@ -317,10 +320,11 @@ class _Borrowed(Handle):
     """A handle that belongs to the library."""
 
     def __init__(self, value: Optional[int]) -> None:
-        self.value = value
+        super().__init__(value, _leave)
 
-    def free(self) -> None:
-        self.value = None
+
+def _leave(_: Optional[int]) -> None:
+    return None
 
 
 def recipients_handle(recipients: Optional[Recipients]) -> Handle:

@@ -41,20 +41,20 @@ class RawReader(io.RawIOBase):
         self._source: Any = source
         self._close_source = close_source
         self._position = 0
-        self._keys = KeysHandle(keys)
+        opening = KeysHandle(keys)
         self._file: Optional[FileSource] = None
         limits = options_handle(LIMITS, options)
         with about(self.name, header=options.get("header")):
             if path is not None:
                 self._handle = make(
-                    lib.vaultfile_reader_open_path, lib.vaultfile_reader_free, path, self._keys.value, limits.value,
-                    callbacks=(self._keys,))
+                    lib.vaultfile_reader_open_path, lib.vaultfile_reader_free, path, opening.value, limits.value,
+                    callbacks=(opening,))
             else:
                 self._file = FileSource(source)
                 check(lib.vaultfile_options_set_number(limits.value, Options.READ_SIZE, REQUEST_SIZE))
                 self._handle = make(
                     lib.vaultfile_reader_open_callback, lib.vaultfile_reader_free, self._file.callback, None,
-                    self._file.size, self._keys.value, limits.value, callbacks=(self._file, self._keys))
+                    self._file.size, opening.value, limits.value, callbacks=(self._file, opening))
         length = ctypes.c_uint64()
         check(lib.vaultfile_reader_length(self._handle.value, ctypes.byref(length)))
         self.length: int = length.value

@@ -140,8 +140,6 @@ class Writer(io.BufferedIOBase):
             return
         if os.getpid() != self._process:
             self._open = False
-            if self._sink is not None:
-                self._sink.leave()
             super().close()
             return
         self._release()
@@ -257,10 +255,6 @@ def _made(function: str, free: Any, is_detached: bool, *arguments: Any) -> tuple
 
 class _Sink:
     _handle: Handle
-
-    def leave(self) -> None:
-        """Frees nothing, in a process that has it by a fork."""
-        self._handle.leave()
 
     def write(self, buffer: Any) -> None:
         raise NotImplementedError
