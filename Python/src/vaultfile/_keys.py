@@ -19,17 +19,28 @@ if TYPE_CHECKING:
 Path = Union[str, "os.PathLike[str]"]
 
 
+#: Bytes of the largest file of keys.
+_MOST = 1 << 20
+
+
 def _read(path: Path) -> Secret:
-    with of_system(path, "inputFailed"), open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        text = bytearray(min(size, 1 << 20) + 1)
-        count = file.readinto(text)
-        if count == len(text):
+    # A buffered file would leave a copy behind, and a pipe does not say how much comes.
+    text = bytearray(_MOST + 1)
+    try:
+        count = 0
+        with of_system(path, "inputFailed"), open(path, "rb", buffering=0) as file, memoryview(text) as place:
+            while count < len(text):
+                found = file.readinto(place[count:])
+                if found is None:
+                    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+                if not found:
+                    break
+                count += found
+        if count > _MOST:
             raise invalid(f"{os.fspath(path)} is too large for a file of keys")
-        try:
-            return Secret(memoryview(text)[:count])
-        finally:
-            text[:] = bytes(len(text))
+        return Secret(memoryview(text)[:count])
+    finally:
+        lib.vaultfile_wipe((ctypes.c_char * len(text)).from_buffer(text), len(text))
 
 
 class Opener:
