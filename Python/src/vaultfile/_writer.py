@@ -15,7 +15,8 @@ from ._headers import inspect_header, is_header_of
 from ._keys import Recipients, save_file, sealing_handle
 from ._library import lib
 from ._memory import Handle, address, make, taken, view
-from ._options import HEADER_MOST, SEALING, options_handle
+from ._options import HEADER_MOST, WriteOptions, WritePathOptions, options_handle
+from ._signals import Held, Released, call, run
 from ._sources import path_of
 
 #: Bytes that are collected before the library gets them.
@@ -53,10 +54,10 @@ class Writer(io.BufferedIOBase):
             raise ValueError("the file is not open for writing")
         handle = sealing_handle(recipients)
         if path is not None:
-            settings = options_handle(SEALING | {"replace"}, {**options, "replace": replace})
+            settings = options_handle(WritePathOptions, {**options, "replace": replace})
             made: Any = _PathSink(path, handle, settings, header is not None)
         else:
-            made = _FileSink(target, handle, options_handle(SEALING, options), header is not None)
+            made = _FileSink(target, handle, options_handle(WriteOptions, options), header is not None)
         if header is not None:
             # Durable before the container: without it nobody opens the container.
             try:
