@@ -404,13 +404,36 @@ def save(secret: Secret, path: Path) -> None:
 def save_file(bytes_: Any, path: Path) -> None:
     """Writes a new file with mode 0600, durably."""
     with of_system(path, "outputFailed"):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        _write_new(bytes_, path)
         try:
-            with open(descriptor, "wb", buffering=0) as file:
-                if file.write(bytes_) != len(bytes_):
-                    raise OSError(errno.ENOSPC, "the disk is full")
-                os.fsync(file.fileno())
             _sync_folder(path)
         except BaseException:
             os.unlink(path)
             raise
+
+
+def replace_file(bytes_: Any, path: Path) -> None:
+    """Replaces a file as a whole, durably. It keeps its mode."""
+    path = os.path.realpath(path)
+    made = f"{path}.{os.urandom(8).hex()}.new"
+    with of_system(path, "outputFailed"):
+        _write_new(bytes_, made)
+        try:
+            os.chmod(made, os.stat(path).st_mode & 0o777)
+            os.replace(made, path)
+        except BaseException:
+            os.unlink(made)
+            raise
+        _sync_folder(path)
+
+
+def _write_new(bytes_: Any, path: Path) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        with open(descriptor, "wb", buffering=0) as file:
+            if file.write(bytes_) != len(bytes_):
+                raise OSError(errno.ENOSPC, "the disk is full")
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(path)
+        raise

@@ -381,9 +381,7 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
                     header.discard()
             raise
         if header is not None:
-            # Its keys may have changed meanwhile.
-            header.update(read_header(self.fs, path1 + self._suffix))
-            self.fs.rm_file(path1 + self._suffix)
+            header.follow(path1 + self._suffix)
 
     def _header_for_copy(self, path1: str, path2: str) -> Optional[HeaderBeside]:
         if self._suffix is None:
