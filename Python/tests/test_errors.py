@@ -1,8 +1,13 @@
 """The errors and exceptions of files: what a program sees, and that nothing is lost by them."""
 
+import errno
 import io
+import os
 import pickle
+import random
+import signal
 import threading
+import time
 
 import pytest
 
@@ -55,6 +60,183 @@ def test_exceptions_of_a_written_file_object(key):
     with pytest.raises(OSError) as found, vaultfile.open(Full(), "wb", keys=key) as file:
         file.write(b"x")
     assert found.value.errno == 28
+
+
+class Full(io.BytesIO):
+    """Fails once, after it has taken a part."""
+
+    def __init__(self, error):
+        super().__init__()
+        self.error, self.left = error, 1 << 30
+
+    def write(self, buffer):
+        if len(buffer) <= self.left:
+            self.left -= len(buffer)
+            return super().write(buffer)
+        super().write(buffer[: self.left])
+        self.left = 1 << 30
+        raise self.error
+
+
+BROKEN = "outputFailed: .*an earlier write failed"
+
+
+@pytest.mark.parametrize("error", [
+    OSError(errno.ENOSPC, "full"), BlockingIOError(errno.EAGAIN, "later"), KeyboardInterrupt(), ZeroDivisionError()])
+@pytest.mark.parametrize("text", [False, True])
+def test_a_write_that_failed_makes_no_container(key, error, text):
+    """Programs close a file in `finally`. What came before and after the failure must not look complete."""
+    for fail in ("write", "flush", "close"):
+        below = Full(error)
+        file = vaultfile.open(below, "wb", keys=key)
+        writer = io.TextIOWrapper(file, "latin-1") if text else file
+        piece = "x" * 3_000_000 if text else b"x" * 3_000_000
+        with pytest.raises(vaultfile.SystemCallError, match=BROKEN) if fail != "close" else pytest.raises(
+                (type(error), vaultfile.SystemCallError)) as raised:
+            try:
+                writer.write(piece)
+                if fail == "write":
+                    below.left = 1000
+                    with pytest.raises(type(error)):
+                        writer.write(piece)
+                    for again in (lambda: (writer.write(piece), writer.flush()), writer.flush, file.flush):
+                        with pytest.raises(vaultfile.SystemCallError, match=BROKEN):
+                            again()
+                writer.write(piece[:10])
+                below.left = 10
+                if fail == "flush":
+                    with pytest.raises(type(error)):
+                        while True:
+                            writer.write(piece[:70_000])
+                            writer.flush()
+            finally:
+                writer.close()
+        assert raised.value is error or raised.value.name == "outputFailed"
+        assert file.closed and writer.closed
+        writer.close()
+        with pytest.raises(vaultfile.DamagedError):
+            vaultfile.decrypt(below.getvalue(), key)
+
+
+def test_a_failed_write_keeps_the_old_file(path, key, plaintext, monkeypatch):
+    """The library cannot write: then it is as for a file object."""
+    import resource
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    for mode, piece in (("wb", b"x" * 100_000), ("w", "x" * 100_000)):
+        resource.setrlimit(resource.RLIMIT_FSIZE, (3_000_000, before[1]))
+        try:
+            with pytest.raises(vaultfile.SystemCallError) as raised:
+                file = vaultfile.open(path, mode, keys=key)
+                try:
+                    with pytest.raises(OSError) as first:
+                        for _ in range(100):
+                            file.write(piece)
+                            file.flush()
+                    assert first.value.errno == errno.EFBIG
+                    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+                    with pytest.raises(vaultfile.SystemCallError, match=BROKEN):
+                        for _ in range(100):
+                            file.write(piece)
+                finally:
+                    file.close()
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert str(path) in str(raised.value) and os.listdir(path.parent) == [path.name]
+        assert vaultfile.open(path, keys=key).read() == plaintext
+
+
+@pytest.mark.parametrize("mode", ["wb", "w"])
+@pytest.mark.parametrize("of_file_object", [False, True])
+def test_an_interrupted_write_leaves_no_hole(tmp_path, key, mode, of_file_object):
+    """Wherever Ctrl-C comes: a container that is complete afterwards has all that was written before, and no more than
+    the write that was interrupted."""
+    generator, completed = random.Random(7), 0
+    for number in range(60):
+        target = io.BytesIO() if of_file_object else tmp_path / f"{number}"
+        wait = generator.uniform(0, 0.05)
+
+        def send():
+            time.sleep(wait)
+            os.kill(os.getpid(), signal.SIGINT)
+
+        file = vaultfile.open(target, mode, keys=key)
+        thread, count = threading.Thread(target=send), 0
+        try:
+            thread.start()
+            while True:
+                line = f"{count} ".rjust(20_000)
+                file.write(line if mode == "w" else line.encode())
+                count += 1
+        except KeyboardInterrupt:
+            pass
+        try:
+            file.close()
+        except vaultfile.SystemCallError as error:
+            assert "earlier write" in str(error) and (of_file_object or not target.exists())
+            continue
+        finally:
+            thread.join()
+        completed += 1
+        bytes_ = target.getvalue() if of_file_object else target.read_bytes()
+        found = vaultfile.decrypt(bytes_, key).decode().split()
+        assert found == [str(number) for number in range(len(found))] and count <= len(found) <= count + 1
+    if not of_file_object and mode == "wb":
+        assert completed == 60
+
+
+@pytest.mark.parametrize("call", ["write", "flush", "close"])
+def test_text_that_was_lost_on_its_way(tmp_path, key, call):
+    """TextIOWrapper forgets text when it calls the writer. The handler of a signal can raise before the writer has it."""
+    path = tmp_path / "x"
+    file = vaultfile.open(path, "w", keys=key)
+    file.write("before")
+
+    def interrupted(buffer):
+        del file._writer.write
+        raise KeyboardInterrupt
+
+    file._writer.write = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        file.write("x" * 100_000) if call == "write" else getattr(file, call)()
+    if call == "close":
+        assert file.closed
+        file.close()
+    else:
+        with pytest.raises(vaultfile.SystemCallError, match=BROKEN):
+            try:
+                file.write("after")
+            finally:
+                file.close()
+    assert file.closed and not path.exists() and os.listdir(tmp_path) == []
+
+
+def test_threads_write_lines(key):
+    """As those of a program that logs."""
+    below = io.BytesIO()
+    with vaultfile.open(below, "wb", keys=key) as file:
+        threads = [
+            threading.Thread(target=lambda number=number: [
+                file.write(bytes([65 + number]) * 9_999 + b"\n") for _ in range(400)]) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert file.tell() == 16_000_000
+    lines = vaultfile.decrypt(below.getvalue(), key).split(b"\n")
+    assert sorted(lines) == [b""] + [bytes([65 + number]) * 9_999 for number in range(4) for _ in range(400)]
+
+
+def test_a_text_that_cannot_be_encoded_breaks_nothing(tmp_path, key):
+    with vaultfile.open(tmp_path / "x", "w", keys=key, encoding="ascii") as file:
+        file.write("a")
+        with pytest.raises(UnicodeEncodeError):
+            file.write("ä")
+        with pytest.raises(TypeError):
+            file.write(b"b")
+        print("c", file=file)
+    assert vaultfile.open(tmp_path / "x", keys=key).read() == b"ac\n"
 
 
 def test_damage(path, key, plaintext):
@@ -151,13 +333,14 @@ def test_threads_get_their_own_exceptions(key):
 
 
 def test_errors_go_to_other_processes(tmp_path, key):
-    container = tmp_path / "c"
+    plain, container = tmp_path / "p", tmp_path / "c"
+    plain.write_bytes(b"x")
     container.write_bytes(vaultfile.encrypt(b"x", key))
     damaged = bytearray(container.read_bytes())
     damaged[len(damaged) // 2] ^= 1
     for call, kind in (
             (lambda: vaultfile.open(tmp_path / "missing", keys=key), FileNotFoundError),
-            (lambda: vaultfile.encrypt_file(container, container, key), FileExistsError),
+            (lambda: vaultfile.encrypt_file(plain, container, key), FileExistsError),
             (lambda: vaultfile.KeyFile(tmp_path / "missing")._add_to_keys(None), vaultfile.MissingFileError),
             (lambda: vaultfile.open(container, keys=vaultfile.Key.generate()), vaultfile.WrongKeyError),
             (lambda: vaultfile.decrypt(damaged, key), vaultfile.DamagedError)):
@@ -188,3 +371,13 @@ def test_an_error_about_the_header_file_names_it(tmp_path, key):
     with pytest.raises(FileNotFoundError) as found:
         vaultfile.open(missing, keys=key, header=header)
     assert found.value.path == missing
+    # The third argument of `reencrypt` is no header file, also where the error is about one.
+    from vaultfile._errors import about_its_path, invalid
+
+    @about_its_path
+    def call(path, keys, third, **options):
+        raise invalid("its header file: something")
+
+    with pytest.raises(ValueError) as found:
+        call(body, key, "recipients")
+    assert found.value.path == body

@@ -1,11 +1,15 @@
 """`vaultfile.open`."""
 
+import asyncio
 import gc
 import io
+import multiprocessing
 import os
 import pathlib
 import random
+import tarfile
 import threading
+import zipfile
 
 import pytest
 
@@ -366,3 +370,135 @@ def test_the_gil_is_released(tmp_path):
     vaultfile._library.lib.vaultfile_reader_free(made)
     # The GIL changes hands about 200 times a second; Argon2id over 19 MiB leaves time for many rounds of the loop.
     assert last - first > 100, (first, last)
+
+
+def test_verify_over_a_file_object_takes_few_threads(key):
+    class Counting(io.BytesIO):
+        threads = set()
+
+        def read(self, count=-1):
+            self.threads.add(threading.get_ident())
+            return super().read(count)
+
+    source = Counting(vaultfile.encrypt(bytes(1 << 24) * 8, key, chunk_size=1 << 16))
+    with vaultfile.open(source, keys=key) as file, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "cpu_count", lambda: 64)
+        for call in (file.verify, file.damage):
+            source.threads.clear()
+            call()
+            assert len(source.threads) <= 4
+            call(jobs=1)
+            with pytest.raises(vaultfile.InvalidArgumentError, match="jobs"):
+                call(jobs=0)
+
+
+def test_a_container_in_a_container(key, plaintext):
+    """The library reads the outer one by callbacks, which call the library."""
+    other = vaultfile.Key.generate()
+    plain = plaintext * 9
+    outside = vaultfile.encrypt(vaultfile.encrypt(plain, key), other)
+    with vaultfile.open(io.BytesIO(outside), keys=other) as outer, vaultfile.open(outer, keys=key) as inner:
+        assert inner.read() == plain
+        inner.verify(jobs=4)
+        assert inner.damage(jobs=4) == []
+        outer.verify(jobs=4)
+        assert outer.read_at(0, 10) == vaultfile.decrypt(outside, other)[:10]
+        failures = []
+
+        def work(seed):
+            generator = random.Random(seed)
+            try:
+                for _ in range(20):
+                    offset = generator.randrange(len(plain))
+                    count = min(len(plain) - offset, generator.randrange(100_000))
+                    assert inner.read_at(offset, count) == plain[offset : offset + count]
+                (inner if seed % 2 else outer).verify(jobs=2)
+            except BaseException as error:
+                failures.append(error)
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert not failures
+    below = io.BytesIO()
+    with vaultfile.open(below, "wb", keys=other) as outer, vaultfile.open(outer, "wb", keys=key) as inner:
+        inner.write(plain)
+    assert vaultfile.decrypt(vaultfile.decrypt(below.getvalue(), other), key) == plain
+
+
+def test_archives(tmp_path, key, plaintext):
+    """Of Python's own modules, on containers: written in one go, and read at any place."""
+    for name, write, read in (
+            ("x.zip", lambda file: zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED), zipfile.ZipFile),
+            ("x.tar", lambda file: tarfile.open(fileobj=file, mode="w"), lambda file: tarfile.open(fileobj=file)),
+            ("x.tar.gz", lambda file: tarfile.open(fileobj=file, mode="w:gz"), lambda file: tarfile.open(fileobj=file)),
+            ("y.tar", lambda file: tarfile.open(fileobj=file, mode="w|"), lambda file: tarfile.open(
+                fileobj=file, mode="r|*"))):
+        with vaultfile.open(tmp_path / name, "wb", keys=key) as file, write(file) as archive:
+            for member, bytes_ in (("a", plaintext), ("b", b"short")):
+                if isinstance(archive, zipfile.ZipFile):
+                    archive.writestr(member, bytes_)
+                    continue
+                found = tarfile.TarInfo(member)
+                found.size = len(bytes_)
+                archive.addfile(found, io.BytesIO(bytes_))
+        with vaultfile.open(tmp_path / name, keys=key) as file, read(file) as archive:
+            if isinstance(archive, zipfile.ZipFile):
+                assert archive.testzip() is None
+                assert archive.read("b") == b"short" and archive.read("a") == plaintext
+            else:
+                found = {member.name: archive.extractfile(member).read() for member in archive}
+                assert found == {"a": plaintext, "b": b"short"}
+    # A writer goes forwards only, and says so.
+    with vaultfile.open(tmp_path / "z", "wb", keys=key) as file:
+        assert not file.seekable() and not file.readable() and file.writable()
+        for call in (lambda: file.seek(0), file.truncate, file.read, file.fileno):
+            with pytest.raises(io.UnsupportedOperation):
+                call()
+
+
+def test_asyncio(path, key, plaintext):
+    async def main():
+        with vaultfile.open(path, keys=key) as file:
+            parts = await asyncio.gather(*(
+                asyncio.to_thread(file.read_at, start, 1000) for start in range(0, 900_000, 10_000)))
+            await asyncio.to_thread(file.verify)
+        return parts
+
+    assert asyncio.run(main()) == [plaintext[start : start + 1000] for start in range(0, 900_000, 10_000)]
+
+
+def _length_and_start(given):
+    path, key_path, start = given
+    with vaultfile.open(path, keys=vaultfile.KeyFile(key_path)) as file:
+        return file.length, file.read_at(start, 10)
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes(path, tmp_path, key, plaintext, method):
+    key.save(tmp_path / "k")
+    starts = range(0, 900_000, 100_000)
+    # The parent has used the library, and has a file open.
+    with vaultfile.open(path, keys=key) as file:
+        file.verify()
+        with multiprocessing.get_context(method).Pool(2) as pool:
+            found = pool.map(_length_and_start, [(path, tmp_path / "k", start) for start in starts])
+        assert found == [(len(plaintext), plaintext[start : start + 10]) for start in starts]
+        assert file.read(10) == plaintext[:10]
+
+
+def test_a_file_that_was_opened_before_a_fork(path, key, plaintext):
+    with vaultfile.open(path, keys=key) as file:
+        file.verify()
+        child = os.fork()
+        if not child:
+            # In a thread: one that waits for ever fails.
+            thread = threading.Thread(
+                target=lambda: os._exit(0 if file.read_at(5, 500_000) == plaintext[5:500_005] else 1))
+            thread.start()
+            thread.join(60)
+            os._exit(2)
+        assert os.waitpid(child, 0)[1] == 0
+        assert file.read_at(5, 5) == plaintext[5:10]

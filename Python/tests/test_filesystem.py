@@ -474,6 +474,162 @@ class _FailingAt:
         return call
 
 
+class _Full:
+    """A file system whose files take a part of what is written, and then fail."""
+
+    def __init__(self, fs, part):
+        self.fs, self.part, self.is_full = fs, part, True
+
+    def __getattr__(self, name):
+        return getattr(self.fs, name)
+
+    def open(self, path, mode="rb", **options):
+        file = self.fs.open(path, mode, **options)
+        if "b" in mode and mode != "rb" and path.endswith(".hdr") and self.is_full:
+            write = file.write
+
+            def torn(bytes_):
+                write(bytes_[: self.part])
+                raise OSError(28, "No space left on device")
+
+            file.write = torn
+        return file
+
+
+@pytest.mark.parametrize("part", [0, 1, 100])
+def test_a_header_file_that_was_written_in_part_goes(beside, part):
+    fs, below, folder = beside
+    name, other = f"{folder}/x.vault", f"{folder}/y.vault"
+    fs.pipe(other, b"other")
+    fs.fs = full = _Full(below, part)
+    if hasattr(below, "call_s3"):
+        with pytest.raises(OSError, match="space"):
+            fs.open(name, "wb")
+    for call in (fs.cp_file, fs.mv):
+        with pytest.raises(OSError, match="space"):
+            call(other, name)
+    assert _names(below, folder) == ["y.vault", "y.vault.hdr"]
+    full.is_full = False
+    fs.cp_file(other, name)
+    fs.invalidate_cache()
+    assert fs.cat(name) == fs.cat(other) == b"other"
+
+
+def test_a_writer_whose_store_fails_once(key_file, plaintext):
+    """Of the memory of fsspec: the old object stays, and the header file goes along."""
+    memory = fsspec.filesystem("memory")
+    for suffix in (None, ".hdr"):
+        fs = fsspec.filesystem("vaultfile", fs=memory, keys=key_file, header_suffix=suffix)
+        path = f"/once{suffix}/x.vault"
+        if suffix is None:
+            fs.pipe(path, b"old")
+        file = fs.open(path, "wb")
+        write, failed = file._below.write, []
+
+        def once(bytes_):
+            if not failed:
+                failed.append(write(bytes_[:1000]))
+                raise OSError(28, "No space left on device")
+            return write(bytes_)
+
+        file._below.write = once
+        with pytest.raises(vaultfile.SystemCallError, match="an earlier write failed") as raised:
+            try:
+                with pytest.raises(OSError, match="space"):
+                    file.write(plaintext * 3)
+                with pytest.raises(vaultfile.SystemCallError, match="an earlier write failed"):
+                    file.write(b"x")
+            finally:
+                file.close()
+        assert raised.value.path == path and raised.value.name == "outputFailed"
+        if suffix is None:
+            assert fs.cat(path) == b"old"
+        else:
+            assert not memory.exists(path) and not memory.exists(path + suffix)
+
+
+def test_keys_that_change_while_a_container_moves(beside, key_file, monkeypatch):
+    """The header file of the old place is what other programs change until the move is done."""
+    fs, below, folder = beside
+    for changes in (1, 3, 100):
+        a, b, keys = f"{folder}/a{changes}.vault", f"{folder}/b{changes}.vault", []
+        fs.pipe(a, b"x")
+        read = vaultfile._beside.read_header
+
+        def changing(fs_, path):
+            if path == fs._below(a) + ".hdr" and below.exists(b) and len(keys) < changes:
+                keys.append(vaultfile.Key.generate())
+                below.pipe_file(path, vaultfile.rotate_header(read(fs_, path), key_file, add=keys[-1]))
+            return read(fs_, path)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(vaultfile._beside, "read_header", changing)
+            if changes < 100:
+                fs.mv(a, b)
+            else:
+                with pytest.raises(vaultfile.InUseError, match="changes again and again"):
+                    fs.mv(a, b)
+        fs.invalidate_cache()
+        assert below.exists(fs._below(a) + ".hdr") == (changes == 100)
+        newest = fsspec.filesystem("vaultfile", fs=below, keys=keys[-1], header_suffix=".hdr")
+        assert newest.cat(b) == b"x"
+    # The header file at the new place was changed as well: neither is lost.
+    a, b, new = f"{folder}/a.vault", f"{folder}/b.vault", [vaultfile.Key.generate() for _ in range(2)]
+    fs.pipe(a, b"x")
+    move = below.mv
+
+    def moving(path1, path2, **options):
+        move(path1, path2, **options)
+        for path, key in zip((path1, path2), new):
+            below.pipe_file(f"{path}.hdr", vaultfile.rotate_header(below.cat(f"{path}.hdr"), key_file, add=key))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(below, "mv", moving)
+        with pytest.raises(vaultfile.InUseError, match="was changed meanwhile"):
+            fs.mv(a, b)
+    fs.invalidate_cache()
+    for path, key in ((a, new[0]), (b, new[1])):
+        vaultfile.verify_header(below.cat(path + ".hdr"), key)
+    assert fs.cat(b) == b"x"
+
+
+def test_a_header_file_on_a_disk_is_replaced_as_a_whole(tmp_path, key_file, monkeypatch):
+    below = fsspec.filesystem("file")
+    header = vaultfile._beside.HeaderBeside(below, str(tmp_path / "x.hdr"))
+    _, first = vaultfile.encrypt_detached(b"x", key_file)
+    second = vaultfile.rotate_header(first, key_file, add=vaultfile.Key.generate())
+    header.write(first)
+    os.chmod(header.path, 0o640)
+    os.symlink("x.hdr", tmp_path / "link")
+    for failing in ("fsync", "replace", "chmod"):
+        with monkeypatch.context() as patch, pytest.raises(OSError, match="the disk fails"):
+            patch.setattr(os, failing, lambda *_, **__: (_ for _ in ()).throw(OSError(5, "the disk fails")))
+            header.update(second)
+        assert (tmp_path / "x.hdr").read_bytes() == first
+        assert sorted(os.listdir(tmp_path)) == ["k.key", "link", "x.hdr"]
+    header.path = str(tmp_path / "link")
+    header.update(second)
+    assert (tmp_path / "x.hdr").read_bytes() == second and (tmp_path / "link").is_symlink()
+    assert os.stat(tmp_path / "x.hdr").st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(tmp_path)) == ["k.key", "link", "x.hdr"]
+
+
+def test_a_container_in_a_container(key_file, plaintext):
+    other = vaultfile.Key.generate()
+    memory = fsspec.filesystem("memory")
+    outer = fsspec.filesystem("vaultfile", fs=memory, keys=other)
+    inner = fsspec.filesystem("vaultfile", fs=outer, keys=key_file)
+    inner.pipe("/twice.vault", plaintext)
+    assert vaultfile.decrypt(vaultfile.decrypt(memory.cat("/twice.vault"), other), key_file) == plaintext
+    assert inner.cat("/twice.vault") == plaintext and inner.cat_file("/twice.vault", 5, 10) == plaintext[5:10]
+    with inner.open("/twice.vault") as file:
+        file.verify(jobs=4)
+        assert file.damage(jobs=4) == []
+    # A URL has options for one of them only.
+    with pytest.raises(ValueError, match="no keys"):
+        fsspec.open("vaultfile::vaultfile::memory:///twice.vault", "rb", vaultfile={"keys": other}).open()
+
+
 def test_an_exception_keeps_the_old_object(tmp_path, s3, key_file):
     local = fsspec.filesystem("vaultfile", target_protocol="file", keys=key_file)
     remote = fsspec.filesystem("vaultfile", target_protocol="s3", target_options=s3, keys=key_file)

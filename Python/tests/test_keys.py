@@ -1,6 +1,8 @@
 """Keys, recipients, identities, keyrings, and changes."""
 
+import datetime
 import io
+import os
 import pickle
 
 import pytest
@@ -112,6 +114,11 @@ def test_metadata(key):
     assert manifest["name"] == "a.txt" and manifest["contentType"] == "text/plain"
     assert manifest["modifiedSeconds"] == 86_400 and manifest["mode"] == "0640"
     assert len(manifest["digest"]) == 64
+    # A part of a second belongs to the second that it is in, also before 1970.
+    for seconds, expected in ((-0.5, -1), (-1, -1), (0.5, 0), (1.999, 1)):
+        time = datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc)
+        container = vaultfile.encrypt(b"x", key, modified=time)
+        assert vaultfile.verify(io.BytesIO(container), key)["manifest"]["modifiedSeconds"] == expected
 
 
 def test_whole_files(tmp_path, key, plaintext):
@@ -290,8 +297,62 @@ def test_keyring(tmp_path, key):
 
 def test_a_key_file_that_is_too_large(tmp_path):
     (tmp_path / "big").write_bytes(bytes(2_000_000))
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="too large"):
         vaultfile.encrypt(b"x", vaultfile.KeyFile(tmp_path / "big"))
+
+
+def test_a_key_file_that_is_a_pipe(tmp_path, key):
+    key.save(tmp_path / "k.key")
+    identity = vaultfile.Identity.generate()
+    identity.save(tmp_path / "i.txt")
+    container = vaultfile.encrypt(b"x", [key, identity])
+    for kind, name in ((vaultfile.KeyFile, "k.key"), (vaultfile.IdentityFile, "i.txt")):
+        # In pieces, as a slow program writes it.
+        text = (tmp_path / name).read_bytes()
+        reading, writing = os.pipe()
+        child = os.fork()
+        if not child:
+            for place in range(0, len(text), 20):
+                os.write(writing, text[place : place + 20])
+            os._exit(0)
+        os.close(writing)
+        assert vaultfile.decrypt(container, kind(f"/dev/fd/{reading}")) == b"x"
+        os.waitpid(child, 0)
+        os.close(reading)
+    with pytest.raises(FileNotFoundError):
+        vaultfile.decrypt(container, vaultfile.KeyFile(f"/dev/fd/{reading}"))
+    with pytest.raises(OSError):
+        vaultfile.decrypt(container, vaultfile.KeyFile(tmp_path))
+
+
+def test_a_key_file_leaves_no_copy(tmp_path, key, monkeypatch):
+    key.save(tmp_path / "k.key")
+    text, seen = (tmp_path / "k.key").read_bytes(), []
+
+    class Watched(bytearray):
+        def __init__(self, *arguments):
+            super().__init__(*arguments)
+            seen.append(self)
+
+    monkeypatch.setattr(vaultfile._keys, "bytearray", Watched, raising=False)
+    monkeypatch.setattr(vaultfile._keys, "open", lambda path, *_, **__: Failing(io.FileIO(path)), raising=False)
+
+    class Failing(io.RawIOBase):
+        fails = False
+
+        def __init__(self, file):
+            self.file = file
+
+        def readinto(self, place):
+            if seen[-1].startswith(text[:10]) and self.fails:
+                raise OSError(5, "the disk fails")
+            return self.file.readinto(place[:10])
+
+    assert vaultfile.decrypt(vaultfile.encrypt(b"x", key), vaultfile.KeyFile(tmp_path / "k.key")) == b"x"
+    Failing.fails = True
+    with pytest.raises(OSError, match="the disk fails"):
+        vaultfile.decrypt(b"", vaultfile.KeyFile(tmp_path / "k.key"))
+    assert len(seen) == 2 and not any(map(any, seen))
 
 
 def test_the_status_of_one_callback_is_not_that_of_another():

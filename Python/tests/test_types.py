@@ -1,10 +1,13 @@
 """The types that a program of a user sees, and the options that they name."""
 
+import inspect
+import io
 import subprocess
 import sys
 
 import pytest
-from vaultfile import _options as options
+import vaultfile
+from vaultfile import _library, _options
 
 PROGRAM = '''
 import io
@@ -28,6 +31,13 @@ def by_mode(mode: str) -> None:
 plain: bytes = vaultfile.decrypt(vaultfile.encrypt(b"x", key, chunk_size=4096), key, context="c")
 vaultfile.encrypt_file("a", b"b", Recipient("age1"), replace=True, jobs=2)
 report = vaultfile.rotate("a", key, add=Passphrase("p"), remove_others=True, keep_copy="front", dry_run=True)
+vaultfile.rotate("a", key, progress=print)
+vaultfile.repair("a", key, progress=print)
+vaultfile.detach("a", key, progress=print)
+vaultfile.attach("a", key, "h", progress=print)
+vaultfile.reencrypt("a", key, key, progress=print)
+reader.verify(jobs=2)
+damage: int = len(reader.damage(jobs=2))
 names: list[str] = [entry.name for entry in vaultfile.Keyring("ring", key)]
 there: bool = "name" in vaultfile.Keyring("ring", key)
 
@@ -39,6 +49,8 @@ vaultfile.open("a", "w", keys=key, compress="deflate")  # wrong
 vaultfile.rotate("a", key, keep_copy="middle")  # wrong
 vaultfile.encrypt_file(io.BytesIO(), "b", key)  # wrong
 vaultfile.decrypt(b"x", key, jobs=1)  # wrong
+vaultfile.rotate("a", key, progress=1)  # wrong
+vaultfile.rotate_header(b"x", key, progress=print)  # wrong
 '''
 
 
@@ -54,24 +66,44 @@ def test_a_program_of_a_user(tmp_path):
     assert {int(line.split(":")[1]) for line in lines} == wrong, found.stdout + found.stderr
 
 
-@pytest.mark.parametrize("kind, names", [
-    (options.ReadOptions, options.LIMITS),
-    (options.HeaderOptions, options.HEADER),
-    (options.VerifyOptions, options.LIMITS | {"jobs", "progress"}),
-    (options.ReadFileOptions, options.LIMITS | {"replace", "jobs", "sparse", "progress"}),
-    (options.SealOptions, options.SEALING),
-    (options.WriteOptions, options.SEALING | {"header"}),
-    (options.OpenOptions, options.LIMITS | options.SEALING),
-    (options.SealFileOptions, options.SEALING | {"replace", "jobs", "progress"}),
-    (options.RepairOptions, options.CHANGING),
-    (options.RotateOptions, options.CHANGING | {"remove_others"}),
-    (options.ReencryptOptions,
-     options.CHANGING | options.SEALING | {"remove_others", "lose_slots", "keep_slots", "jobs", "progress"}),
-    (options.RotateHeaderOptions, options.HEADER | {"lose_access", "mix_recipients", "remove_others"}),
-    (options.RotateHeaderFileOptions,
-     options.HEADER | {"lose_access", "mix_recipients", "remove_others", "break_links", "dry_run"}),
-    (options.DetachOptions, (options.CHANGING - {"header", "header_pin"}) | {"header_capacity", "lose_slots"}),
-    (options.AttachOptions, options.CHANGING - {"header"}),
-])
-def test_the_types_name_the_options(kind, names):
-    assert kind.__required_keys__ | kind.__optional_keys__ == names
+CLASSES = {
+    name: kind for name, kind in vars(_options).items() if hasattr(kind, "__required_keys__")}
+
+
+def test_every_option_has_a_number():
+    """An option that only the types know would be an error that no test sees."""
+    known = {*_options._NUMBERS, *_library.TEXT_OPTIONS, "header", "progress"}
+    named = set().union(*map(_options.names, CLASSES.values()))
+    assert named == known - {"header_file", "header_path"}
+
+
+def calls():
+    """Every function with options, and the class that its types name."""
+    key = vaultfile.Key.generate()
+    container, header = vaultfile.encrypt_detached(b"x", key)
+    sources = {
+        "decrypt": (container, key), "verify_header": (header, key), "rotate_header": (header, key),
+        "encrypt": (b"x", key), "encrypt_detached": (b"x", key), "attach": ("a", key, "h"),
+        "reencrypt": ("a", key, key), "encrypt_file": ("a", "b", key), "decrypt_file": ("a", "b", key)}
+    for name in vaultfile.__all__:
+        function = getattr(vaultfile, name)
+        if not inspect.isfunction(function) or name == "open":
+            continue
+        options = inspect.signature(function).parameters.get("options")
+        if options is not None:
+            kind = CLASSES[options.annotation[len("Unpack["):-1]]
+            yield pytest.param(function, sources.get(name, ("a", key)), _options.names(kind), id=name)
+    for mode, source, kind in (
+            ("rb", io.BytesIO(), "ReadOptions"), ("wb", io.BytesIO(), "WriteOptions"), ("wb", "a", "WritePathOptions")):
+        yield pytest.param(
+            lambda source=source, mode=mode, **options: vaultfile.open(source, mode, keys=key, **options), (),
+            _options.names(CLASSES[kind]), id=f"open {mode} {type(source).__name__}")
+
+
+@pytest.mark.parametrize("function, arguments, names", list(calls()))
+def test_a_call_takes_what_its_types_say(function, arguments, names):
+    with pytest.raises(TypeError, match="'none' is not an option here") as raised:
+        function(*arguments, none=1)
+    shown = str(raised.value).split("there are: ")[1].split(", ")
+    # `verify` reads by an open container, which has its own jobs and progress.
+    assert set(shown) == names - ({"jobs", "progress"} if function is vaultfile.verify else set())

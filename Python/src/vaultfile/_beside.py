@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
-from ._errors import Error, NotVaultfileError
+from fsspec.implementations.local import LocalFileSystem  # type: ignore[import-untyped]
+
+from ._errors import Error, NotVaultfileError, invalid
 from ._headers import inspect_header, is_header_of
+from ._keys import replace_file
 from ._options import HEADER_MOST
 from ._whole import inspect
+
+#: How often a header file is compared before the old one goes.
+_TRIES = 5
 
 
 def read_header(fs: Any, path: str) -> bytes:
@@ -28,6 +35,8 @@ class HeaderBeside:
         self._fs = fs
         self.path = path
         self._id = ""
+        # What it was when this object wrote it.
+        self._bytes = b""
 
     def write(self, header: Any) -> int:
         bytes_ = bytes(header)
@@ -39,6 +48,8 @@ class HeaderBeside:
         except (NotImplementedError, ValueError):
             # Not every file system can create a file only if there is none.
             file = self._fs.open(self.path, "wb")
+        self._id = inspect_header(bytes_)["fileID"]
+        self._bytes = bytes_
         try:
             with file:
                 file.write(bytes_)
@@ -47,7 +58,13 @@ class HeaderBeside:
             self._fs.invalidate_cache(self.path)
             if read_header(self._fs, self.path) != bytes_:
                 raise
-        self._id = inspect_header(bytes_)["fileID"]
+        except BaseException:
+            # There was no file. One that was written in part would keep everyone from the name.
+            with contextlib.suppress(Exception):
+                self._fs.invalidate_cache(self.path)
+                if bytes_.startswith(read_header(self._fs, self.path)):
+                    self._fs.rm_file(self.path)
+            raise
         return len(bytes_)
 
     def find(self) -> bool:
@@ -78,10 +95,28 @@ class HeaderBeside:
         return {found[copy]["fileID"] for copy in ("front", "tail") if "fileID" in (found[copy] or {})}
 
     def update(self, header: bytes) -> None:
-        """A newer header file of the same container."""
-        if header != read_header(self._fs, self.path):
-            with self._fs.open(self.path, "wb") as file:
-                file.write(header)
+        """A newer header file of the same container. Raises InUseError if someone else has changed this one."""
+        self._fs.invalidate_cache(self.path)
+        if read_header(self._fs, self.path) != self._bytes:
+            raise invalid(f"{self.path} was changed meanwhile", "inUse")
+        if isinstance(self._fs, LocalFileSystem):
+            # It is the only one that fits the container here: a write that is killed half-way would lose it.
+            replace_file(header, self._fs._strip_protocol(self.path))
+        else:
+            self._fs.pipe_file(self.path, header)
+        self._bytes = header
+
+    def follow(self, path: str) -> None:
+        """Takes the place of the header file there, which it was a copy of: that goes. Its keys may have changed since,
+        and change now. Raises InUseError, and leaves both, if they change again and again."""
+        for _ in range(_TRIES):
+            self._fs.invalidate_cache(path)
+            now = read_header(self._fs, path)
+            if now == self._bytes:
+                self._fs.rm_file(path)
+                return
+            self.update(now)
+        raise invalid(f"{path} changes again and again: it is beside {self.path} still", "inUse")
 
     def is_ours(self) -> bool:
         """Whether the header file is of the container that was begun with it. Its keys may have changed since.

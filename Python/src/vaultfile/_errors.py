@@ -256,11 +256,21 @@ _Call = TypeVar("_Call", bound=Callable[..., Any])
 
 
 def about_its_path(function: _Call) -> _Call:
-    """The same for a function whose first argument may be a path, and `header` or its third one that of a header file."""
+    """The same for a function whose first argument may be a path, and whose option `header` that of a header file."""
     @functools.wraps(function)
     def call(path: Any, *arguments: Any, **options: Any) -> Any:
-        with about(path, header=options.get("header", arguments[1] if len(arguments) > 1 else None)):
+        with about(path, header=options.get("header")):
             return function(path, *arguments, **options)
+
+    return cast(_Call, call)
+
+
+def about_its_paths(function: _Call) -> _Call:
+    """The same if `header` is the third argument."""
+    @functools.wraps(function)
+    def call(path: Any, keys: Any, header: Any = None, **options: Any) -> Any:
+        with about(path, header=header):
+            return function(path, keys, header, **options)
 
     return cast(_Call, call)
 

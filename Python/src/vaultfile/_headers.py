@@ -5,14 +5,11 @@ from __future__ import annotations
 import ctypes
 from typing import TYPE_CHECKING, Any, Optional
 
-from ._errors import Error, about_its_path, check, path_bytes
+from ._errors import Error, about_its_path, about_its_paths, path_bytes
 from ._keys import Keys, KeysHandle, Recipients, recipients_handle, sealing_handle
 from ._library import lib
 from ._memory import Buffer, address, data, report, taken
 from ._options import (
-    CHANGING,
-    HEADER,
-    SEALING,
     AttachOptions,
     DetachOptions,
     HeaderOptions,
@@ -21,7 +18,7 @@ from ._options import (
     SealOptions,
     options_handle,
 )
-from ._signals import Progress
+from ._signals import Progress, call
 from ._sources import AnyPath
 
 if TYPE_CHECKING:
@@ -41,7 +38,7 @@ def verify_header(header: Buffer, keys: Keys, **options: Unpack[HeaderOptions]) 
 
     Options: `context`, `header_pin`, limits."""
     opening = KeysHandle(keys)
-    settings = options_handle(HEADER, options)
+    settings = options_handle(HeaderOptions, options)
     bytes_, count = address(header)
     return report(lib.vaultfile_verify_header, bytes_, count, opening.value, settings.value, callbacks=(opening,))
 
@@ -66,15 +63,15 @@ def rotate_header(
     limits."""
     opening = KeysHandle(keys)
     adding, removing = recipients_handle(add), recipients_handle(remove)
-    settings = options_handle(HEADER | {"lose_access", "mix_recipients", "remove_others"}, options)
+    settings = options_handle(RotateHeaderOptions, options)
     bytes_, count = address(header)
 
-    def call(result: Any) -> Optional[int]:
+    def rotate(result: Any) -> Optional[int]:
         failed: Optional[int] = lib.vaultfile_rotate_header(
             bytes_, count, adding.value, removing.value, opening.value, settings.value, result, None)
         return failed
 
-    return data(call, callbacks=(opening,))
+    return data(rotate, callbacks=(opening,))
 
 
 @about_its_path
@@ -90,8 +87,7 @@ def rotate_header_file(
     `break_links` and `dry_run`. Returns a report with `added`, `removed`, `kept` and `header`."""
     opening = KeysHandle(keys)
     adding, removing = recipients_handle(add), recipients_handle(remove)
-    settings = options_handle(
-        HEADER | {"lose_access", "mix_recipients", "remove_others", "break_links", "dry_run"}, options)
+    settings = options_handle(RotateHeaderFileOptions, options)
     return report(
         lib.vaultfile_rotate_header_file, path_bytes(path), adding.value, removing.value, opening.value,
         settings.value, callbacks=(opening,))
@@ -103,15 +99,21 @@ def encrypt_detached(
     """Encrypts bytes. Returns the container, and its header file, which has the slots: without it nobody opens the
     container. Store the header file first. The options are those of `open` for writing."""
     recipients = sealing_handle(keys)
-    settings = options_handle(SEALING, options)
+    settings = options_handle(SealOptions, options)
     bytes_, count = address(plaintext)
     header, container = ctypes.c_void_p(), ctypes.c_void_p()
-    check(lib.vaultfile_encrypt_detached(
-        bytes_, count, recipients.value, settings.value, ctypes.byref(header), ctypes.byref(container)))
-    return taken(container), taken(header)
+
+    def result() -> tuple[bytes, bytes]:
+        # The small one first: if there is no memory for the other one, that frees itself.
+        found = taken(header)
+        return taken(container), found
+
+    return call(
+        result, lib.vaultfile_encrypt_detached, bytes_, count, recipients.value, settings.value, ctypes.byref(header),
+        ctypes.byref(container))
 
 
-@about_its_path
+@about_its_paths
 def detach(
     path: AnyPath, keys: Keys, header: Optional[AnyPath] = None, **options: Unpack[DetachOptions]
 ) -> dict[str, Any]:
@@ -120,29 +122,29 @@ def detach(
     interrupted call loses nothing, and the same call again finishes it. Keep the header file as safe as the container.
 
     Options: `header_capacity`, `lose_slots` consents to the loss of slots that only a header file of this name has;
-    `break_links`, `keep_copy`, `dry_run`, `context`, `pin`, limits.
+    `break_links`, `keep_copy`, `dry_run`, `context`, `pin`, limits, and `progress`, as for `rotate`.
 
     Returns the report of `rotate`, with the path `headerFile` and `headerPin`."""
     opening = KeysHandle(keys)
-    settings = options_handle((CHANGING - {"header", "header_pin"}) | {"header_capacity", "lose_slots"}, options)
+    settings = options_handle(DetachOptions, options)
     return report(
         lib.vaultfile_detach, path_bytes(path), None if header is None else path_bytes(header), opening.value,
-        settings.value, callbacks=(opening, Progress(settings)))
+        settings.value, callbacks=(opening, Progress(settings, options.get("progress"))))
 
 
-@about_its_path
+@about_its_paths
 def attach(
     path: AnyPath, keys: Keys, header: AnyPath, **options: Unpack[AttachOptions]
 ) -> dict[str, Any]:
     """Moves the slots of the header file at the path `header` back to its container, and then removes the file.
 
-    Options: `break_links`, `keep_copy`, `dry_run`, `context`, `pin`, `header_pin`, limits. Returns the report of
-    `rotate`."""
+    Options: `break_links`, `keep_copy`, `dry_run`, `context`, `pin`, `header_pin`, limits, and `progress`, as for
+    `rotate`. Returns the report of `rotate`."""
     opening = KeysHandle(keys)
-    settings = options_handle(CHANGING - {"header"}, options)
+    settings = options_handle(AttachOptions, options)
     return report(
         lib.vaultfile_attach, path_bytes(path), path_bytes(header), opening.value, settings.value,
-        callbacks=(opening, Progress(settings)))
+        callbacks=(opening, Progress(settings, options.get("progress"))))
 
 
 def is_header_of(bytes_: bytes, file_id: str) -> bool:

@@ -10,7 +10,8 @@ from ._errors import about, check, invalid, path_bytes
 from ._keys import Identity, Key, Keys, KeysHandle, Path, Recipients, recipients_handle, save
 from ._library import lib
 from ._memory import Handle, make, report, secret_text
-from ._options import options_handle
+from ._options import KeyringOptions, options_handle
+from ._signals import run
 
 
 class Entry:
@@ -57,12 +58,12 @@ class Keyring:
         """Makes a keyring with a first key of this name, which is current. `keys` unlock it."""
         recipients = recipients_handle(keys)
         with about(path):
-            check(lib.vaultfile_keyring_create(path_bytes(path), recipients.value, name.encode()))
+            run(lib.vaultfile_keyring_create, path_bytes(path), recipients.value, name.encode())
         return cls(path, keys)  # type: ignore[arg-type]
 
     def _open(self) -> Handle:
         opening = KeysHandle(self._keys)
-        settings = options_handle(_OPENING, self._options)
+        settings = options_handle(KeyringOptions, self._options)
         with about(self.path):
             return make(
                 lib.vaultfile_keyring_open, lib.vaultfile_keyring_free, path_bytes(self.path), opening.value,
@@ -116,9 +117,6 @@ class Keyring:
 
     def __repr__(self) -> str:
         return f"<Keyring {self.path!r}>"
-
-
-_OPENING = frozenset({"allow_unprotected", "allow_unlocked"})
 
 
 class Change:
@@ -177,7 +175,7 @@ class Change:
         """Makes the changes, and reads the keyring again."""
         keyring = self._keyring
         opening = KeysHandle(keyring._keys)
-        settings = options_handle(_OPENING, keyring._options)
+        settings = options_handle(KeyringOptions, keyring._options)
         self.report = report(
             lib.vaultfile_change_apply, self._handle.value, path_bytes(keyring.path), opening.value, settings.value,
             callbacks=(opening,))

@@ -19,17 +19,28 @@ if TYPE_CHECKING:
 Path = Union[str, "os.PathLike[str]"]
 
 
+#: Bytes of the largest file of keys.
+_MOST = 1 << 20
+
+
 def _read(path: Path) -> Secret:
-    with of_system(path, "inputFailed"), open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        text = bytearray(min(size, 1 << 20) + 1)
-        count = file.readinto(text)
-        if count == len(text):
+    # A buffered file would leave a copy behind, and a pipe does not say how much comes.
+    text = bytearray(_MOST + 1)
+    try:
+        count = 0
+        with of_system(path, "inputFailed"), open(path, "rb", buffering=0) as file, memoryview(text) as place:
+            while count < len(text):
+                found = file.readinto(place[count:])
+                if found is None:
+                    raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+                if not found:
+                    break
+                count += found
+        if count > _MOST:
             raise invalid(f"{os.fspath(path)} is too large for a file of keys")
-        try:
-            return Secret(memoryview(text)[:count])
-        finally:
-            text[:] = bytes(len(text))
+        return Secret(memoryview(text)[:count])
+    finally:
+        lib.vaultfile_wipe((ctypes.c_char * len(text)).from_buffer(text), len(text))
 
 
 class Opener:
@@ -297,17 +308,20 @@ class KeysHandle:
         return self.handle.value
 
     def _set_callback(self, item: AskForKeys) -> None:
+        raised, ask = self.raised, item._ask
+
+        # Without `self`: a cycle would keep what the function refers to until the garbage collector runs.
         def callback(_: Any, request: int, ids: Optional[int], count: int, answer: Optional[int]) -> int:
             try:
                 flat = ctypes.string_at(ids, 16 * count) if ids else b""
                 names = [flat[start : start + 16].hex() for start in range(0, len(flat), 16)]
                 with Released():
-                    found = item._ask(_REQUESTS.get(request, "other"), names)
-                for key in _items(found, Opener):
-                    key._add_to_keys(_Borrowed(answer))
+                    # A generator computes its items now, and a key file may be a pipe.
+                    for key in _items(ask(_REQUESTS.get(request, "other"), names), Opener):
+                        key._add_to_keys(_Borrowed(answer))
                 return 0
             except BaseException as error:
-                return self.raised.keep(error)
+                return raised.keep(error)
 
         self._callback = KeyCallback(callback)
         check(lib.vaultfile_keys_set_callback(self.value, self._callback, None))
@@ -317,10 +331,11 @@ class _Borrowed(Handle):
     """A handle that belongs to the library."""
 
     def __init__(self, value: Optional[int]) -> None:
-        self.value = value
+        super().__init__(value, _leave)
 
-    def free(self) -> None:
-        self.value = None
+
+def _leave(_: Optional[int]) -> None:
+    return None
 
 
 def recipients_handle(recipients: Optional[Recipients]) -> Handle:
@@ -389,13 +404,36 @@ def save(secret: Secret, path: Path) -> None:
 def save_file(bytes_: Any, path: Path) -> None:
     """Writes a new file with mode 0600, durably."""
     with of_system(path, "outputFailed"):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+        _write_new(bytes_, path)
         try:
-            with open(descriptor, "wb", buffering=0) as file:
-                if file.write(bytes_) != len(bytes_):
-                    raise OSError(errno.ENOSPC, "the disk is full")
-                os.fsync(file.fileno())
             _sync_folder(path)
         except BaseException:
             os.unlink(path)
             raise
+
+
+def replace_file(bytes_: Any, path: Path) -> None:
+    """Replaces a file as a whole, durably. It keeps its mode."""
+    path = os.path.realpath(path)
+    made = f"{path}.{os.urandom(8).hex()}.new"
+    with of_system(path, "outputFailed"):
+        _write_new(bytes_, made)
+        try:
+            os.chmod(made, os.stat(path).st_mode & 0o777)
+            os.replace(made, path)
+        except BaseException:
+            os.unlink(made)
+            raise
+        _sync_folder(path)
+
+
+def _write_new(bytes_: Any, path: Path) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+    try:
+        with open(descriptor, "wb", buffering=0) as file:
+            if file.write(bytes_) != len(bytes_):
+                raise OSError(errno.ENOSPC, "the disk is full")
+            os.fsync(file.fileno())
+    except BaseException:
+        os.unlink(path)
+        raise

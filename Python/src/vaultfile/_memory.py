@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+import atexit
 import ctypes
+import functools
+import itertools
 import json
-import weakref
-from typing import Any, Callable, Optional, Sequence, Union
+import operator
+import os
+from typing import Any, Callable, Iterator, Optional, Sequence, Union
 
 from ._errors import Callbacks, check
 from ._library import lib
-from ._signals import run
+from ._signals import call
 
 Buffer = Union[bytes, bytearray, memoryview]
+
+
+def _at_the_end(*calls: Iterator[object]) -> Callable[[], object]:
+    """A function that makes calls, the first time that it is called.
+
+    Only built-in functions run, so no signal's handler does: in a finalizer its exception would be lost, and with it
+    Ctrl-C, and the call would not be made."""
+    return functools.partial(next, zip(*calls), None)
 
 
 class Handle:
@@ -19,15 +31,15 @@ class Handle:
 
     def __init__(self, value: Optional[int], free: Callable[[Optional[int]], None]) -> None:
         self.value = value
-        self._finalizer = weakref.finalize(self, free, value)
+        # A process that was forked has a copy of this object. Freed there, a writer would remove the file that the
+        # parent is still writing.
+        is_here = map(os.getpid().__eq__, itertools.starmap(os.getpid, [()]))
+        self._free = _at_the_end(map(free, itertools.compress([value], is_here)))
+
+    __del__ = property(operator.attrgetter("_free"))
 
     def free(self) -> None:
-        self._finalizer()
-        self.value = None
-
-    def leave(self) -> None:
-        """Does not free it, now or later."""
-        self._finalizer.detach()
+        self._free()
         self.value = None
 
 
@@ -37,8 +49,7 @@ def make(
 ) -> Handle:
     """Calls a function whose last argument receives a new handle."""
     made = ctypes.c_void_p()
-    run(function, *arguments, ctypes.byref(made), callbacks=callbacks)
-    return Handle(made.value, free)
+    return call(lambda: Handle(made.value, free), function, *arguments, ctypes.byref(made), callbacks=callbacks)
 
 
 def data(
@@ -46,8 +57,7 @@ def data(
 ) -> bytes:
     """Calls a function whose last argument receives bytes."""
     made = ctypes.c_void_p()
-    run(function, *arguments, ctypes.byref(made), callbacks=callbacks)
-    return taken(made)
+    return call(lambda: taken(made), function, *arguments, ctypes.byref(made), callbacks=callbacks)
 
 
 def taken(made: ctypes.c_void_p) -> bytes:
@@ -85,6 +95,16 @@ def address(buffer: Any) -> tuple[Any, int]:
     return (ctypes.c_char * len(bytes_)).from_buffer(bytes_), len(bytes_)
 
 
+#: What wipes the secrets that are there when Python ends.
+_secrets: dict[int, Callable[[], object]] = {}
+
+
+@atexit.register
+def _wipe_all() -> None:
+    for wipe in list(_secrets.values()):
+        wipe()
+
+
 class Secret:
     """A secret in memory of this process, which is overwritten when this object goes.
 
@@ -95,9 +115,14 @@ class Secret:
         bytes_ = view(buffer)
         self._count = len(bytes_)
         self._bytes = (ctypes.c_char * max(1, self._count))()
+        # Before the secret is there: an exception of a signal's handler between would leave a copy.
+        self._wipe = _at_the_end(
+            map(lib.vaultfile_wipe, [self._bytes], [self._count]), map(_secrets.pop, [id(self._bytes)]))
+        _secrets[id(self._bytes)] = self._wipe
         if self._count:
             ctypes.memmove(self._bytes, *address(buffer))
-        self._finalizer = weakref.finalize(self, lib.vaultfile_wipe, self._bytes, self._count)
+
+    __del__ = property(operator.attrgetter("_wipe"))
 
     @property
     def argument(self) -> tuple[Any, int]:

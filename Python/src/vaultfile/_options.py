@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import math
 import operator
 import os
 from typing import Any, Callable, Iterator, Literal, Mapping, Optional, TypedDict, Union
@@ -15,6 +16,9 @@ from ._memory import Buffer, Handle, address, make
 _Text = Union[str, Buffer, None]
 _Flag = Optional[bool]
 _Number = Optional[int]
+_Progress = Optional[Callable[[int], object]]
+
+# The options of each function. Type checkers read these classes, and options_handle refuses every other name.
 
 
 class _Costs(TypedDict, total=False):
@@ -47,7 +51,7 @@ class VerifyOptions(ReadOptions, total=False):
     """To read all of a container."""
 
     jobs: _Number
-    progress: Optional[Callable[[int], object]]
+    progress: _Progress
 
 
 class ReadFileOptions(VerifyOptions, total=False):
@@ -82,6 +86,12 @@ class WriteOptions(SealOptions, total=False):
     header: Any
 
 
+class WritePathOptions(WriteOptions, total=False):
+    """To write a container to a path."""
+
+    replace: _Flag
+
+
 class OpenOptions(ReadOptions, _Contents, total=False):
     """To open a file in a mode that only the running program knows."""
 
@@ -93,7 +103,7 @@ class SealFileOptions(SealOptions, total=False):
 
     replace: _Flag
     jobs: _Number
-    progress: Optional[Callable[[int], object]]
+    progress: _Progress
 
 
 class _Consents(TypedDict, total=False):
@@ -107,6 +117,7 @@ class RepairOptions(ReadOptions, _Consents, total=False):
     """To change a container where it is."""
 
     keep_copy: Optional[Literal["front", "tail"]]
+    progress: _Progress
 
 
 class RotateOptions(RepairOptions, total=False):
@@ -121,7 +132,6 @@ class ReencryptOptions(RotateOptions, _Contents, total=False):
     lose_slots: _Flag
     keep_slots: _Flag
     jobs: _Number
-    progress: Optional[Callable[[int], object]]
 
 
 class RotateHeaderOptions(HeaderOptions, total=False):
@@ -147,6 +157,7 @@ class _DetachOptions(_Costs, total=False):
     break_links: _Flag
     keep_copy: Optional[Literal["front", "tail"]]
     mix_recipients: _Flag
+    progress: _Progress
 
 
 class DetachOptions(_DetachOptions, total=False):
@@ -160,6 +171,25 @@ class AttachOptions(_DetachOptions, total=False):
     """To move slots back from a header file."""
 
     header_pin: _Text
+
+
+class KeyringOptions(TypedDict, total=False):
+    """To open or change a keyring."""
+
+    allow_unprotected: _Flag
+    allow_unlocked: _Flag
+
+
+class JobOptions(TypedDict, total=False):
+    """To read all of a container that is open."""
+
+    jobs: _Number
+
+
+def names(kind: Any) -> frozenset[str]:
+    """The names of the options of a class."""
+    found: frozenset[str] = kind.__required_keys__ | kind.__optional_keys__
+    return found
 
 
 #: The names that functions of this package take, and the numbers of the library.
@@ -211,15 +241,16 @@ def called(name: str) -> Iterator[None]:
         raise
 
 
-def options_handle(allowed: frozenset[str], given: Mapping[str, Any]) -> Handle:
-    """The options of a call. One that is None or false is left out."""
+def options_handle(kind: Any, given: Mapping[str, Any]) -> Handle:
+    """The options of a call, of a class above. One that is None or false is left out; Progress takes `progress`."""
+    allowed = names(kind)
     made = make(lib.vaultfile_options_new, lib.vaultfile_options_free)
     # It sets all limits, so it comes first.
     for name in sorted(given, key=lambda name: name != "service_limits"):
         value = given[name]
         if name not in allowed:
             raise TypeError(f"{name!r} is not an option here; there are: {', '.join(sorted(allowed))}")
-        if value is None or value is False:
+        if value is None or value is False or name == "progress":
             continue
         if name == "header":
             set_header(made, value)
@@ -236,7 +267,7 @@ def options_handle(allowed: frozenset[str], given: Mapping[str, Any]) -> Handle:
             value = _COPIES[value]
         if name == "modified" and isinstance(value, datetime.datetime):
             # Without a time zone it is local time, as everywhere in Python.
-            value = int(value.timestamp())
+            value = math.floor(value.timestamp())
         try:
             value = operator.index(value)
         except TypeError:
@@ -267,14 +298,3 @@ def set_header(options: Handle, header: Any) -> None:
             raise TypeError("the header file must be binary")
     bytes_, count = address(header)
     check(lib.vaultfile_options_set_bytes(options.value, TEXT_OPTIONS[name], bytes_, count))
-
-
-LIMITS = frozenset({
-    "context", "pin", "header", "header_pin", "service_limits", "max_plaintext", "max_chunk_size", "max_passphrase_slots", "max_passes",
-    "max_memory_kib", "max_stretching_kib", "max_public_key_slots", "max_stanza_slots"})
-SEALING = frozenset({
-    "context", "chunk_size", "header_capacity", "compress", "digest", "tar_index", "mix_recipients", "modified",
-    "permissions", "name", "content_type"})
-# Of a header file without its body: a pin of the body has no meaning.
-HEADER = LIMITS - {"pin", "header"}
-CHANGING = LIMITS | {"dry_run", "lose_access", "break_links", "keep_copy", "mix_recipients"}

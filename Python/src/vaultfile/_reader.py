@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Callable, Iterator, Optional
 from ._errors import DamagedError, Error, about, check, invalid, name_path
 from ._keys import Keys, KeysHandle
 from ._library import Options, lib
-from ._memory import address, make, report, view
-from ._options import LIMITS, ReadOptions, options_handle
+from ._memory import Handle, address, make, report, view
+from ._options import JobOptions, ReadOptions, options_handle
 from ._signals import Progress, run
 from ._sources import FileSource, Source, path_of
 
@@ -25,6 +25,8 @@ _PIECE = 1 << 26
 BUFFER_SIZE = 1 << 16
 #: Bytes that a long read asks a file object for at once: behind it may be a store whose every request takes a while.
 REQUEST_SIZE = 1 << 23
+#: Threads that read all of a file object. One reads while the others decrypt.
+_READERS = 4
 
 
 class RawReader(io.RawIOBase):
@@ -41,20 +43,20 @@ class RawReader(io.RawIOBase):
         self._source: Any = source
         self._close_source = close_source
         self._position = 0
-        self._keys = KeysHandle(keys)
+        opening = KeysHandle(keys)
         self._file: Optional[FileSource] = None
-        limits = options_handle(LIMITS, options)
+        limits = options_handle(ReadOptions, options)
         with about(self.name, header=options.get("header")):
             if path is not None:
                 self._handle = make(
-                    lib.vaultfile_reader_open_path, lib.vaultfile_reader_free, path, self._keys.value, limits.value,
-                    callbacks=(self._keys,))
+                    lib.vaultfile_reader_open_path, lib.vaultfile_reader_free, path, opening.value, limits.value,
+                    callbacks=(opening,))
             else:
                 self._file = FileSource(source)
                 check(lib.vaultfile_options_set_number(limits.value, Options.READ_SIZE, REQUEST_SIZE))
                 self._handle = make(
                     lib.vaultfile_reader_open_callback, lib.vaultfile_reader_free, self._file.callback, None,
-                    self._file.size, self._keys.value, limits.value, callbacks=(self._file, self._keys))
+                    self._file.size, opening.value, limits.value, callbacks=(self._file, opening))
         length = ctypes.c_uint64()
         check(lib.vaultfile_reader_length(self._handle.value, ctypes.byref(length)))
         self.length: int = length.value
@@ -139,25 +141,32 @@ class RawReader(io.RawIOBase):
         self._check_open()
         return report(lib.vaultfile_reader_info, self._handle.value)
 
-    def verify(self) -> None:
-        """Reads and authenticates everything. Raises the error of the first damage."""
-        self._verify()
+    def verify(self, *, jobs: Optional[int] = None) -> None:
+        """Reads and authenticates everything, with `jobs` threads. Raises the error of the first damage."""
+        self._verify(None, jobs)
 
-    def _verify(self, told: Optional[Callable[[int], object]] = None, jobs: Optional[int] = None) -> None:
+    def _verify(self, told: Optional[Callable[[int], object]], jobs: Optional[int]) -> None:
         self._check_open()
-        settings = options_handle(frozenset({"jobs"}), {"jobs": jobs})
+        settings = self._settings(jobs)
         self._run(
             lib.vaultfile_reader_verify, self._handle.value, settings.value, progress=Progress(settings, told))
 
-    def damage(self) -> list[dict[str, Any]]:
-        """Reads everything, also after damage: a list with `error`, `message` and the lost `range` of the plaintext."""
+    def damage(self, *, jobs: Optional[int] = None) -> list[dict[str, Any]]:
+        """Reads everything, also after damage, with `jobs` threads: a list with `error`, `message` and the lost `range`
+        of the plaintext."""
         self._check_open()
-        settings = options_handle(frozenset(), {})
+        settings = self._settings(jobs)
         with about(self.name):
             found: list[dict[str, Any]] = report(
                 lib.vaultfile_reader_damage, self._handle.value, settings.value,
                 callbacks=(*self._callbacks, Progress(settings)))["damage"]
         return found
+
+    def _settings(self, jobs: Optional[int]) -> Handle:
+        if jobs is None and self._file is not None:
+            # Each holds REQUEST_SIZE bytes, and one at a time reads. Without this, every processor has one.
+            jobs = min(_READERS, os.cpu_count() or 1)
+        return options_handle(JobOptions, {"jobs": jobs})
 
     def _check_open(self) -> None:
         if self.closed:
@@ -187,13 +196,16 @@ class Opened:
         """What the container says of itself, authenticated: `health`, `manifest` and `header`."""
         return self._raw.info()
 
-    def verify(self) -> None:
-        """Reads and authenticates everything. Raises the error of the first damage."""
-        self._raw.verify()
+    def verify(self, *, jobs: Optional[int] = None) -> None:
+        """Reads and authenticates everything. Raises the error of the first damage.
 
-    def damage(self) -> list[dict[str, Any]]:
-        """Reads everything, also after damage: a list with `error`, `message` and the lost `range` of the plaintext."""
-        return self._raw.damage()
+        `jobs` is the number of threads: one for each processor if it is None, and at most 4 over a file object."""
+        self._raw.verify(jobs=jobs)
+
+    def damage(self, *, jobs: Optional[int] = None) -> list[dict[str, Any]]:
+        """Reads everything, also after damage: a list with `error`, `message` and the lost `range` of the plaintext.
+        `jobs` is as for `verify`."""
+        return self._raw.damage(jobs=jobs)
 
     def read_at(self, offset: int, count: int) -> bytes:
         """Exactly `count` bytes from `offset` on. Several threads can call it at once: it does not use the position.

@@ -37,30 +37,30 @@ class FileSource:
     def __init__(self, file: Any) -> None:
         if not callable(getattr(file, "seek", None)) or not callable(getattr(file, "read", None)):
             raise TypeError(f"a container is a path or a seekable binary file object, not {type(file).__name__}")
-        self._file = file
+        size: Optional[int] = file.seek(0, os.SEEK_END)
+        self.size: int = file.tell() if size is None else size
+        self.raised = raised = Raised()
         # The library reads in several threads, and a file object has one position.
-        self._lock = threading.Lock()
-        self.raised = Raised()
-        self.size: int = file.seek(0, os.SEEK_END)
-        if self.size is None:
-            self.size = file.tell()
-        self.callback: Any = ReadCallback(self._read)
+        lock = threading.Lock()
 
-    def _read(self, _: Any, offset: int, buffer: int, capacity: int, count: Any) -> int:
-        try:
-            with Released(), self._lock:
-                self._file.seek(offset)
-                read = self._file.read(capacity)
-            # A file object without bytes for now gives None; a text file gives text.
-            if read is None:
-                raise BlockingIOError("the file gives no bytes at this moment")
-            if not isinstance(read, (bytes, bytearray, memoryview)):
-                raise TypeError("the file must be binary")
-            read = bytes(read)
-            if len(read) > capacity:
-                raise ValueError("the file gave more bytes than it was asked for")
-            ctypes.memmove(buffer, read, len(read))
-            count[0] = len(read)
-            return 0
-        except BaseException as error:
-            return self.raised.keep(error)
+        # Without `self`: a cycle would keep the file object until the garbage collector runs.
+        def read(_: Any, offset: int, buffer: int, capacity: int, count: Any) -> int:
+            try:
+                with Released(), lock:
+                    file.seek(offset)
+                    bytes_ = file.read(capacity)
+                # A file object without bytes for now gives None; a text file gives text.
+                if bytes_ is None:
+                    raise BlockingIOError("the file gives no bytes at this moment")
+                if not isinstance(bytes_, (bytes, bytearray, memoryview)):
+                    raise TypeError("the file must be binary")
+                bytes_ = bytes(bytes_)
+                if len(bytes_) > capacity:
+                    raise ValueError("the file gave more bytes than it was asked for")
+                ctypes.memmove(buffer, bytes_, len(bytes_))
+                count[0] = len(bytes_)
+                return 0
+            except BaseException as error:
+                return raised.keep(error)
+
+        self.callback: Any = ReadCallback(read)

@@ -10,9 +10,6 @@ from ._keys import Keys, KeysHandle, Recipients, recipients_handle, sealing_hand
 from ._library import lib
 from ._memory import Buffer, address, data, report
 from ._options import (
-    CHANGING,
-    LIMITS,
-    SEALING,
     ReadFileOptions,
     ReadOptions,
     ReencryptOptions,
@@ -36,7 +33,7 @@ def encrypt(plaintext: Buffer, keys: Recipients, **options: Unpack[SealOptions])
     if isinstance(plaintext, str):
         raise TypeError("plaintext must be bytes, not str: text.encode()")
     recipients = sealing_handle(keys)
-    settings = options_handle(SEALING, options)
+    settings = options_handle(SealOptions, options)
     bytes_, count = address(plaintext)
     return data(lib.vaultfile_encrypt, bytes_, count, recipients.value, settings.value)
 
@@ -47,7 +44,7 @@ def decrypt(container: Buffer, keys: Keys, **options: Unpack[ReadOptions]) -> by
     if isinstance(container, (str, os.PathLike)):
         raise TypeError("container must be bytes; for a path use decrypt_file or open")
     opening = KeysHandle(keys)
-    settings = options_handle(LIMITS, options)
+    settings = options_handle(ReadOptions, options)
     bytes_, count = address(container)
     return data(lib.vaultfile_decrypt, bytes_, count, opening.value, settings.value, callbacks=(opening,))
 
@@ -59,14 +56,13 @@ def encrypt_file(
 
     Options: those of `open` for writing, `replace`, `jobs`, the number of threads, and `progress`, a function that is
     called now and then with the number of bytes that are done: its exception, and Ctrl-C, end the call, and no file
-    appears. Raises OutputExistsError unless `replace` is given."""
+    appears, or a complete one. Raises OutputExistsError unless `replace` is given."""
     recipients = sealing_handle(keys)
-    told = options.pop("progress", None)
-    settings = options_handle(SEALING | {"replace", "jobs"}, options)
+    settings = options_handle(SealFileOptions, options)
     with about(source, target):
         run(
             lib.vaultfile_encrypt_file, path_bytes(source), path_bytes(target), recipients.value, settings.value,
-            callbacks=[Progress(settings, told)])
+            callbacks=[Progress(settings, options.get("progress"))])
 
 
 def decrypt_file(source: AnyPath, target: AnyPath, keys: Keys, **options: Unpack[ReadFileOptions]) -> None:
@@ -75,12 +71,11 @@ def decrypt_file(source: AnyPath, target: AnyPath, keys: Keys, **options: Unpack
     Options: those of `open` for reading, `replace`, `jobs`, `progress`, as for `encrypt_file`, and `sparse`: blocks of
     zeros become holes, which take no room on the disk. Raises OutputExistsError unless `replace` is given."""
     opening = KeysHandle(keys)
-    told = options.pop("progress", None)
-    settings = options_handle(LIMITS | {"replace", "jobs", "sparse"}, options)
+    settings = options_handle(ReadFileOptions, options)
     with about(source, target, options.get("header")):
         run(
             lib.vaultfile_decrypt_file, path_bytes(source), path_bytes(target), opening.value, settings.value,
-            callbacks=[opening, Progress(settings, told)])
+            callbacks=[opening, Progress(settings, options.get("progress"))])
 
 
 @about_its_path
@@ -119,25 +114,29 @@ def rotate(
     call again finishes it. Store a key that you add durably before.
 
     Options: `remove_others` removes every slot, except those that the added recipients open; `lose_access`, `break_links` and
-    `mix_recipients` consent to what a ConsentNeededError names; `keep_copy`, `dry_run`, `context`, `pin`, limits.
+    `mix_recipients` consent to what a ConsentNeededError names; `keep_copy`, `dry_run`, `context`, `pin`, limits;
+    `progress`, as for `encrypt_file`, which hears how much of the container is copied, if it has to be.
 
     Returns a report with `added`, `removed`, `kept` and `header`."""
     opening = KeysHandle(keys)
     adding, removing = recipients_handle(add), recipients_handle(remove)
-    settings = options_handle(CHANGING | {"remove_others"}, options)
+    settings = options_handle(RotateOptions, options)
     return report(
         lib.vaultfile_rotate, path_bytes(path), adding.value, removing.value, opening.value, settings.value,
-        callbacks=(opening, Progress(settings)))
+        callbacks=(opening, Progress(settings, options.get("progress"))))
 
 
 @about_its_path
 def repair(path: AnyPath, keys: Keys, **options: Unpack[RepairOptions]) -> dict[str, Any]:
-    """Makes both header copies and the end of a container whole again. It does not read the contents."""
+    """Makes both header copies and the end of a container whole again. It does not read the contents.
+
+    Options: `break_links` and `lose_access` consent to what a ConsentNeededError names; `keep_copy`, `dry_run`,
+    `context`, `pin`, limits, and `progress`, as for `rotate`."""
     opening = KeysHandle(keys)
-    settings = options_handle(CHANGING, options)
+    settings = options_handle(RepairOptions, options)
     return report(
         lib.vaultfile_repair, path_bytes(path), opening.value, settings.value,
-        callbacks=(opening, Progress(settings)))
+        callbacks=(opening, Progress(settings, options.get("progress"))))
 
 
 @about_its_path
@@ -149,12 +148,10 @@ def reencrypt(
 
     `drop` names slots that may be lost. A container with a header file, whose path is `header`, gets a new one in the same
     folder: the report has its path, `headerFile`, and `headerPin`. Options: `remove_others`, `lose_slots`,
-    `keep_slots`, `progress`, as for `encrypt_file`, those of `rotate`, and those of `open` for writing."""
+    `keep_slots`, `jobs` and `progress`, as for `encrypt_file`, those of `rotate`, and those of `open` for writing."""
     opening = KeysHandle(keys)
     to, dropping = recipients_handle(recipients), recipients_handle(drop)
-    told = options.pop("progress", None)
-    settings = options_handle(
-        CHANGING | SEALING | {"remove_others", "lose_slots", "keep_slots", "jobs"}, options)
+    settings = options_handle(ReencryptOptions, options)
     return report(
         lib.vaultfile_reencrypt, path_bytes(path), to.value, dropping.value, opening.value, settings.value,
-        callbacks=(opening, Progress(settings, told)))
+        callbacks=(opening, Progress(settings, options.get("progress"))))

@@ -6,16 +6,18 @@ import contextlib
 import ctypes
 import io
 import os
+import threading
 import warnings
 from types import TracebackType
 from typing import Any, Optional
 
-from ._errors import OutputExistsError, about, check, invalid, of_system
+from ._errors import OutputExistsError, SystemCallError, about, invalid, name_path, of_system
 from ._headers import inspect_header, is_header_of
 from ._keys import Recipients, save_file, sealing_handle
 from ._library import lib
 from ._memory import Handle, address, make, taken, view
-from ._options import HEADER_MOST, SEALING, options_handle
+from ._options import HEADER_MOST, WriteOptions, WritePathOptions, options_handle
+from ._signals import Held, Released, call, run
 from ._sources import path_of
 
 #: Bytes that are collected before the library gets them.
@@ -27,7 +29,8 @@ class Writer(io.BufferedIOBase):
 
     `close` completes it. An exception in its `with` block, `discard`, and forgetting the object abandon it: a path then
     keeps what it had before, and a file object has an incomplete container, which opens nowhere. The `with` block of another
-    object that closes this one completes it, also after an exception.
+    object that closes this one completes it, also after an exception; but after a write that failed, every `close`
+    abandons it and raises SystemCallError.
     """
 
     def __init__(
@@ -35,8 +38,13 @@ class Writer(io.BufferedIOBase):
     ) -> None:
         super().__init__()
         self._open = False
-        self._position = 0
+        # Bytes that were written and are not collected any more.
+        self._sent = 0
         self._collected = bytearray()
+        # A write has failed, or was interrupted: what comes after it would be behind a hole.
+        self._is_broken = False
+        # Threads that write at once, as those of a log, wait for each other.
+        self._lock = threading.RLock()
         self._sink: Any = None
         self._header: Any = None
         header = options.pop("header", None)
@@ -53,10 +61,10 @@ class Writer(io.BufferedIOBase):
             raise ValueError("the file is not open for writing")
         handle = sealing_handle(recipients)
         if path is not None:
-            settings = options_handle(SEALING | {"replace"}, {**options, "replace": replace})
+            settings = options_handle(WritePathOptions, {**options, "replace": replace})
             made: Any = _PathSink(path, handle, settings, header is not None)
         else:
-            made = _FileSink(target, handle, options_handle(SEALING, options), header is not None)
+            made = _FileSink(target, handle, options_handle(WriteOptions, options), header is not None)
         if header is not None:
             # Durable before the container: without it nobody opens the container.
             try:
@@ -71,8 +79,9 @@ class Writer(io.BufferedIOBase):
         if isinstance(header, (str, os.PathLike)):
             # The program may work in another folder when the container is closed.
             header = os.path.abspath(header)
-            save_file(bytes_, header)
+            # Before the file is there: an exception of a signal's handler between would leave it.
             self._header = _NewHeaderFile(header, bytes_)
+            save_file(bytes_, header)
         else:
             write_all(header, memoryview(bytes_))
             if hasattr(header, "flush"):
@@ -84,38 +93,56 @@ class Writer(io.BufferedIOBase):
 
     def tell(self) -> int:
         self._check_open()
-        return self._position
+        return self._sent + len(self._collected)
 
     def write(self, buffer: Any) -> int:
         self._check_open()
         bytes_ = view(buffer)
-        if len(self._collected) + len(bytes_) < _COLLECTED:
+        with self._lock:
+            self._check_whole()
+            if len(self._collected) + len(bytes_) >= _COLLECTED:
+                self._send()
+                if len(bytes_) >= _COLLECTED:
+                    self._send(bytes_)
+                    return len(bytes_)
             self._collected += bytes_
-        else:
-            self._send()
-            if len(bytes_) < _COLLECTED:
-                self._collected += bytes_
-            else:
-                self._sink.write(bytes_)
-        self._position += len(bytes_)
         return len(bytes_)
 
     def flush(self) -> None:
         """Gives the library what was written. A container cannot be read before it is closed."""
         if not self.closed and self._open:
-            self._send()
+            with self._lock:
+                self._check_whole()
+                self._send()
 
-    def _send(self) -> None:
-        if self._collected:
-            collected, self._collected = self._collected, bytearray()
-            self._sink.write(collected)
+    def _send(self, bytes_: Any = b"") -> None:
+        """Gives the sink what was collected, or else these bytes."""
+        if not self._collected and not len(bytes_):
+            return
+        # A signal whose handler raises comes before all of this, after all of this, or within a write of the program's
+        # file object. Then it stays broken.
+        with Held():
+            if self._collected:
+                bytes_, self._collected = self._collected, bytearray()
+            self._is_broken = True
+            self._sink.write(bytes_)
+            self._sent += len(bytes_)
+            self._is_broken = False
+
+    def _check_whole(self) -> None:
+        if self._is_broken:
+            error = SystemCallError("an earlier write failed")
+            error.name, error.message = "outputFailed", "an earlier write failed: no container is made"
+            error.strerror = error.message
+            name_path(error, self.name)
+            raise error
 
     def close(self) -> None:
         if self.closed:
             return
         try:
             if self._open:
-                self._send()
+                self.flush()
                 self._open = False
                 if self._header is not None and not self._header.is_ours():
                     raise invalid(
@@ -140,8 +167,6 @@ class Writer(io.BufferedIOBase):
             return
         if os.getpid() != self._process:
             self._open = False
-            if self._sink is not None:
-                self._sink.leave()
             super().close()
             return
         self._release()
@@ -202,6 +227,39 @@ class TextWriter(io.TextIOWrapper):
     def __init__(self, writer: Writer, **options: Any) -> None:
         super().__init__(writer, **options)
         self._writer = writer
+        # It forgets its text before the writer has it, and the handler of a signal can raise between.
+        self._is_torn = False
+
+    def _begin(self) -> None:
+        if self._is_torn:
+            self._writer._is_broken = True
+        self._is_torn = True
+
+    def write(self, text: str, /) -> int:
+        self._begin()
+        try:
+            count = super().write(text)
+        except (TypeError, ValueError):
+            # It has not taken the text, or the writer knows.
+            self._is_torn = False
+            raise
+        self._is_torn = False
+        return count
+
+    def flush(self) -> None:
+        self._begin()
+        super().flush()
+        self._is_torn = False
+
+    def close(self) -> None:
+        try:
+            if not self.closed:
+                self.flush()
+        except BaseException:
+            # TextIOWrapper would complete the container without the text.
+            self._writer._discard_quietly()
+            raise
+        super().close()
 
     def __exit__(
         self, kind: Optional[type[BaseException]], error: Optional[BaseException], trace: Optional[TracebackType]
@@ -249,18 +307,14 @@ def _made(function: str, free: Any, is_detached: bool, *arguments: Any) -> tuple
     """A new container, and its header file if its slots are in one."""
     if not is_detached:
         return make(getattr(lib, "vaultfile_" + function), free, *arguments), b""
-    header = ctypes.c_void_p()
-    made = make(
-        getattr(lib, f"vaultfile_{function}_detached"), free, *arguments, ctypes.byref(header))
-    return made, taken(header)
+    header, made = ctypes.c_void_p(), ctypes.c_void_p()
+    return call(
+        lambda: (Handle(made.value, free), taken(header)), getattr(lib, f"vaultfile_{function}_detached"), *arguments,
+        ctypes.byref(header), ctypes.byref(made))
 
 
 class _Sink:
     _handle: Handle
-
-    def leave(self) -> None:
-        """Frees nothing, in a process that has it by a fork."""
-        self._handle.leave()
 
     def write(self, buffer: Any) -> None:
         raise NotImplementedError
@@ -269,7 +323,7 @@ class _Sink:
         raise NotImplementedError
 
     def free(self) -> None:
-        raise NotImplementedError
+        self._handle.free()
 
 
 class _PathSink(_Sink):
@@ -282,14 +336,11 @@ class _PathSink(_Sink):
     def write(self, buffer: Any) -> None:
         bytes_, count = address(buffer)
         with about(self._path):
-            check(lib.vaultfile_writer_write(self._handle.value, bytes_, count))
+            run(lib.vaultfile_writer_write, self._handle.value, bytes_, count)
 
     def commit(self) -> None:
         with about(self._path):
-            check(lib.vaultfile_writer_commit(self._handle.value))
-
-    def free(self) -> None:
-        self._handle.free()
+            run(lib.vaultfile_writer_commit, self._handle.value)
 
 
 class _FileSink(_Sink):
@@ -308,9 +359,9 @@ class _FileSink(_Sink):
         made = ctypes.c_size_t()
         total = 0
         while True:
-            check(
-                lib.vaultfile_encryptor_update(
-                    self._handle.value, bytes_, count, self._output, _COLLECTED, ctypes.byref(made)))
+            run(
+                lib.vaultfile_encryptor_update, self._handle.value, bytes_, count, self._output, _COLLECTED,
+                ctypes.byref(made))
             self._put(memoryview(self._output).cast("B")[: made.value])
             total += made.value
             if made.value < _COLLECTED:
@@ -318,12 +369,10 @@ class _FileSink(_Sink):
             bytes_, count = None, 0
 
     def _put(self, bytes_: memoryview) -> None:
-        write_all(self._file, bytes_)
+        with Released():
+            write_all(self._file, bytes_)
 
     def commit(self) -> None:
-        check(lib.vaultfile_encryptor_finish(self._handle.value))
+        run(lib.vaultfile_encryptor_finish, self._handle.value)
         while self._update(None, 0):
             pass
-
-    def free(self) -> None:
-        self._handle.free()

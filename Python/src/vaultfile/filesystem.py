@@ -22,12 +22,14 @@ from fsspec.spec import AbstractBufferedFile  # type: ignore[import-untyped]
 
 from ._beside import HeaderBeside, read_header
 from ._errors import Error
-from ._options import LIMITS, SEALING
+from ._options import ReadOptions, WriteOptions, names
 from ._reader import RawReader, SharedReader
 from ._writer import TextWriter, Writer
 
 #: Bytes that a remote file takes at once: a few records.
 BLOCK_SIZE = 1 << 18
+_READING = names(ReadOptions)
+_WRITING = names(WriteOptions)
 #: What fsspec gives to every file system.
 _OF_FSSPEC = frozenset({
     "asynchronous", "loop", "batch_size", "use_listings_cache", "listings_expiry_time", "max_paths",
@@ -64,14 +66,14 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
         header_suffix: Optional[str] = None,
         **options: Any,
     ) -> None:
-        own = {name: options.pop(name) for name in list(options) if name in LIMITS | SEALING}
+        own = {name: options.pop(name) for name in list(options) if name in _READING | _WRITING}
         # A chain gets the options of every file system, also of those that are not in it.
         others = {name for name, value in options.items() if isinstance(value, dict)} & set(fsspec.available_protocols())
         unknown = sorted(options.keys() - _OF_FSSPEC - others)
         if unknown:
             raise TypeError(
                 f"{unknown[0]!r} is not an option here; there are: keys, header, header_suffix, target_protocol, "
-                f"target_options, fs, {', '.join(sorted((LIMITS | SEALING) - {'header'}))}")
+                f"target_options, fs, {', '.join(sorted((_READING | _WRITING) - {'header'}))}")
         super().__init__(**options)
         if fs is None:
             if target_protocol is None:
@@ -124,8 +126,8 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
             raise ValueError('no keys were given: fsspec.filesystem("vaultfile", keys=…), or vaultfile={"keys": …}')
         if mode not in ("rb", "wb", "xb"):
             raise NotImplementedError(f"the mode {mode!r}: containers are read, or written from the beginning")
-        allowed = LIMITS if mode == "rb" else SEALING | {"header"}
-        own = {name: kwargs.pop(name) for name in list(kwargs) if name in LIMITS | SEALING}
+        allowed = _READING if mode == "rb" else _WRITING
+        own = {name: kwargs.pop(name) for name in list(kwargs) if name in _READING | _WRITING}
         for name in own:
             if name not in allowed:
                 raise TypeError(f"{name!r} is not an option of the mode {mode!r}")
@@ -379,9 +381,7 @@ class VaultFileSystem(ChainedFileSystem):  # type: ignore[misc]
                     header.discard()
             raise
         if header is not None:
-            # Its keys may have changed meanwhile.
-            header.update(read_header(self.fs, path1 + self._suffix))
-            self.fs.rm_file(path1 + self._suffix)
+            header.follow(path1 + self._suffix)
 
     def _header_for_copy(self, path1: str, path2: str) -> Optional[HeaderBeside]:
         if self._suffix is None:
