@@ -502,3 +502,31 @@ def test_a_file_that_was_opened_before_a_fork(path, key, plaintext):
             os._exit(2)
         assert os.waitpid(child, 0)[1] == 0
         assert file.read_at(5, 5) == plaintext[5:10]
+
+
+def test_nothing_is_behind_the_end(path, key, plaintext):
+    with vaultfile.open(path, keys=key) as file:
+        for read in (file.read, lambda: file.read(5), file.readline, file.read1, file.raw.readall, lambda: file.read(-1)):
+            file.seek(len(plaintext) + 50)
+            assert read() == b"" and file.tell() == len(plaintext) + 50
+        assert file.mode == file.raw.mode == "rb"
+    with vaultfile.open(path, "r", keys=key, encoding="latin-1") as text:
+        text.seek(len(plaintext) + 50)
+        assert text.read() == ""
+
+
+def test_times_and_modes(tmp_path, key):
+    for given, seconds in ((1.9, 1), (-1.5, -2), (os.stat(tmp_path).st_mtime, int(os.stat(tmp_path).st_mtime))):
+        manifests = []
+        for time in (given, seconds):
+            with vaultfile.open(io.BytesIO(vaultfile.encrypt(b"x", key, modified=time)), keys=key) as file:
+                manifests.append(file.info()["manifest"])
+        assert manifests[0] == manifests[1] != vaultfile.verify(io.BytesIO(vaultfile.encrypt(b"x", key)), key)["manifest"]
+    for wrong, words in (
+            ({"modified": float("nan")}, "a datetime, or seconds"), ({"permissions": "644"}, "0o644"),
+            ({"compress": "deflate"}, "True or False"), ({"chunk_size": 4096.5}, "a whole number")):
+        with pytest.raises(TypeError, match=words):
+            vaultfile.encrypt(b"x", key, **wrong)
+    with pytest.raises(TypeError, match="mode w replaces"):
+        vaultfile.open(tmp_path / "new", "wb", keys=key, replace=True)
+    assert list(tmp_path.iterdir()) == []

@@ -368,3 +368,12 @@ def test_file_systems_without_conditional_writes_are_refused():
         fleet.FsspecHeaders("memory")
     with pytest.raises(ValueError, match="HeaderFiles"):
         fleet.FsspecHeaders("file", sole_writer=True)
+
+
+def test_arguments_that_are_mistaken(tmp_path, key):
+    change = fleet.Change(key, add=key)
+    for names, store in (("h0.hdr", fleet.HeaderFiles()), (["h0.hdr"], fleet.HeaderFiles), (["h0.hdr"], change)):
+        with pytest.raises(TypeError):
+            list(fleet.rotate(names, store, change))
+    with pytest.raises(TypeError):
+        list(fleet.rotate(["h0.hdr"], change, fleet.HeaderFiles()))

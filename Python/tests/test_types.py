@@ -94,7 +94,7 @@ def calls():
             kind = CLASSES[options.annotation[len("Unpack["):-1]]
             yield pytest.param(function, sources.get(name, ("a", key)), _options.names(kind), id=name)
     for mode, source, kind in (
-            ("rb", io.BytesIO(), "ReadOptions"), ("wb", io.BytesIO(), "WriteOptions"), ("wb", "a", "WritePathOptions")):
+            ("rb", io.BytesIO(), "ReadOptions"), ("wb", io.BytesIO(), "WriteOptions"), ("wb", "a", "WriteOptions")):
         yield pytest.param(
             lambda source=source, mode=mode, **options: vaultfile.open(source, mode, keys=key, **options), (),
             _options.names(CLASSES[kind]), id=f"open {mode} {type(source).__name__}")

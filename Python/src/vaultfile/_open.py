@@ -88,6 +88,8 @@ def open(
     binary = "b" in letters
     if binary and (encoding or errors or newline is not None):
         raise ValueError("a binary mode takes no encoding, errors or newline")
+    if "replace" in options:
+        raise TypeError("'replace' is not an option here: the mode w replaces a file, and x does not")
     if action == {"r"}:
         reader = Reader(RawReader(file, keys, **options), buffering if buffering > 1 else BUFFER_SIZE)
         return reader if binary else io.TextIOWrapper(reader, encoding, errors, newline)

@@ -67,7 +67,7 @@ class _Contents(TypedDict, total=False):
     compress: _Flag
     digest: _Flag
     tar_index: _Flag
-    modified: Union[int, datetime.datetime, None]
+    modified: Union[float, datetime.datetime, None]
     permissions: _Number
     name: _Text
     content_type: _Text
@@ -84,12 +84,6 @@ class WriteOptions(SealOptions, total=False):
     """To write a container as a file."""
 
     header: Any
-
-
-class WritePathOptions(WriteOptions, total=False):
-    """To write a container to a path."""
-
-    replace: _Flag
 
 
 class OpenOptions(ReadOptions, _Contents, total=False):
@@ -267,11 +261,13 @@ def options_handle(kind: Any, given: Mapping[str, Any]) -> Handle:
             value = _COPIES[value]
         if name == "modified" and isinstance(value, datetime.datetime):
             # Without a time zone it is local time, as everywhere in Python.
-            value = math.floor(value.timestamp())
+            value = value.timestamp()
+        if name == "modified" and isinstance(value, float) and math.isfinite(value):
+            value = math.floor(value)
         try:
             value = operator.index(value)
         except TypeError:
-            raise TypeError(f"{name} is a whole number or a flag, not {type(value).__name__}") from None
+            raise TypeError(f"{name} is {_kind(name)}, not {type(value).__name__}") from None
         if not -(2**63) <= value < 2**63:
             raise invalid(f"{name} is too large")
         if name in _FLAGS and value not in (0, 1):
@@ -281,6 +277,14 @@ def options_handle(kind: Any, given: Mapping[str, Any]) -> Handle:
         with called(name):
             check(lib.vaultfile_options_set_number(made.value, _NUMBERS[name], value))
     return made
+
+
+def _kind(name: str) -> str:
+    if name in _FLAGS:
+        return "True or False"
+    return {
+        "modified": "a datetime, or seconds since 1970", "permissions": "a number such as 0o644"
+    }.get(name, "a whole number")
 
 
 #: One byte more than a header file can have shows that a file object is none.

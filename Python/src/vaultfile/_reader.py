@@ -32,6 +32,8 @@ _READERS = 4
 class RawReader(io.RawIOBase):
     """A container as an unbuffered, seekable file. Everything that it returns is authenticated."""
 
+    mode = "rb"
+
     def __init__(
         self, source: Source, keys: Optional[Keys] = None, *, close_source: bool = False, name: Optional[str] = None,
         **options: Unpack[ReadOptions]
@@ -106,8 +108,10 @@ class RawReader(io.RawIOBase):
 
     def readall(self) -> bytes:
         self._check_open()
-        found = self.read_at(self._position, max(0, self.length - self._position))
-        self._position += len(found)
+        # As every file of Python, it has nothing behind its end.
+        count = max(0, self.length - self._position)
+        found = self.read_at(self._position, count) if count else b""
+        self._position += count
         return found
 
     def read_at(self, offset: int, count: int) -> bytes:
@@ -261,6 +265,8 @@ class SharedReader(Opened, io.BufferedIOBase):
     DuckDB 2 calls `seek` and then `read` from several threads at one file. A lock would let another thread in between
     the two nearly always. Here `seek` sets a number, and `read` takes it at once. Threads of your own use `read_at`.
     """
+
+    mode = "rb"
 
     def __init__(self, raw: RawReader) -> None:
         super().__init__()

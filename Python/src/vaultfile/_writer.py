@@ -11,12 +11,12 @@ import warnings
 from types import TracebackType
 from typing import Any, Optional
 
-from ._errors import OutputExistsError, SystemCallError, about, invalid, name_path, of_system
+from ._errors import OutputExistsError, SystemCallError, about, check, invalid, name_path, of_system
 from ._headers import inspect_header, is_header_of
 from ._keys import Recipients, save_file, sealing_handle
-from ._library import lib
+from ._library import Options, lib
 from ._memory import Handle, address, make, taken, view
-from ._options import HEADER_MOST, WriteOptions, WritePathOptions, options_handle
+from ._options import HEADER_MOST, WriteOptions, options_handle
 from ._signals import Held, Released, call, run
 from ._sources import path_of
 
@@ -32,6 +32,8 @@ class Writer(io.BufferedIOBase):
     object that closes this one completes it, also after an exception; but after a write that failed, every `close`
     abandons it and raises SystemCallError.
     """
+
+    mode = "wb"
 
     def __init__(
         self, target: Any, recipients: Recipients, *, replace: bool = False, **options: Any
@@ -60,11 +62,12 @@ class Writer(io.BufferedIOBase):
         if isinstance(target, (io.BufferedReader, io.FileIO)) and not target.writable():
             raise ValueError("the file is not open for writing")
         handle = sealing_handle(recipients)
+        settings = options_handle(WriteOptions, options)
         if path is not None:
-            settings = options_handle(WritePathOptions, {**options, "replace": replace})
+            check(lib.vaultfile_options_set_number(settings.value, Options.REPLACE, int(replace)))
             made: Any = _PathSink(path, handle, settings, header is not None)
         else:
-            made = _FileSink(target, handle, options_handle(WriteOptions, options), header is not None)
+            made = _FileSink(target, handle, settings, header is not None)
         if header is not None:
             # Durable before the container: without it nobody opens the container.
             try:

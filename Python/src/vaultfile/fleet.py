@@ -134,6 +134,10 @@ def rotate(
     it are left out, and give no result; each result is written to it."""
     if tries < 1:
         raise ValueError("tries is at least 1")
+    if isinstance(names, (str, bytes)):
+        raise TypeError("names are several: a list with one name is one")
+    if isinstance(store, type) or not isinstance(change, Change):
+        raise TypeError("rotate takes names, a store such as HeaderFiles(), and a Change")
     change = change._resolved()
     for name in names:
         if log is not None and name in log.done:

@@ -28,6 +28,18 @@ extension Unpacker {
         return error.reason
     }
 
+    /// libarchive leaves out the bits for set-user-ID and set-group-ID without a word if the file belongs to another user
+    /// or group than the member.
+    func missingBits(of member: TarEntry, in workshop: Workshop) -> String? {
+        let special: mode_t = 0o6000
+        let wanted = unsafe library.calls.archive_entry_perm(entry) & special
+        guard options.preserves, member.kind == .file, wanted != 0,
+            let stat = try? Stat(Workshop.file, relativeTo: workshop.folder, flags: .symlinkNoFollow),
+            mode_t(stat.permissions.rawValue) & special != wanted
+        else { return nil }
+        return "its mode has no bits for set-user-ID and set-group-ID here: its owner or group is another one"
+    }
+
     /// Leaves out what a stranger could gain from: programs that run as another user, lists that let others in.
     private func limitAttributes() {
         let calls = library.calls

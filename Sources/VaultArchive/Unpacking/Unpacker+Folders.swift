@@ -33,9 +33,8 @@ extension Unpacker {
             try workshops.note(folder)
             if let there = try? Stat(name, relativeTo: folder, flags: .symlinkNoFollow) {
                 if there.type == .directory { return true }
-                guard there.type == .symbolicLink, options.replaces || made[FileIdentity(there)] != nil else {
-                    throw Refusal.otherKind
-                }
+                guard there.type == .symbolicLink else { throw Refusal.otherKind }
+                guard options.replaces || made[FileIdentity(there)] != nil else { throw Refusal.exists }
                 _ = unsafe name.withPlatformString { unsafe unlinkat(folder.rawValue, $0, 0) }
                 forget(there)
             }

@@ -246,6 +246,7 @@ public import VaultTar
             trouble = error.reason
         }
         isWhole = true
+        trouble = trouble ?? missingBits(of: source, in: workshop)
         try name(member, components, from: workshop)
         return trouble
     }
