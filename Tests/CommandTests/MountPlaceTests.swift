@@ -18,6 +18,15 @@ struct MountPlaceTests {
 
     private let source = ["-q", "--key-file", "key", "src"]
 
+    @Test("a mount whose place was moved meanwhile is unmounted there") func moved() throws {
+        let box = try prepared("mkdir -p 'par ent/mp'; echo x >src/a")
+        let mount = try Mounted(box, source, at: "par ent/mp")
+        try box.shell("mv 'par ent' other")
+        #expect(try box.shell("cat other/mp/a") == "x\n")
+        #expect(mount.end().ending == .status(0))
+        #expect(try box.shell("ls -A other/mp; grep -c other/mp /proc/mounts || true") == "0\n")
+    }
+
     @Test("two mounts of a source, a mount over files, on another mount, through a link, over its own source")
     func places() throws {
         let box = try prepared("mkdir src/sub full real; echo x >src/a; echo mine >full/file; ln -s real link")

@@ -268,6 +268,21 @@ import VaultTestSupport
         #expect(terminal.echoes)
     }
 
+    @Test("Ctrl-Z where nothing can continue the program: the echo stays off") func notStopped() throws {
+        let box = try prepared()
+        let terminal = try PseudoTerminal()
+        let running = try box.start(
+            words("decrypt", "-p", "-o", "b", "a.vault"), command: "exec \"$@\"", terminal: terminal)
+        _ = try terminal.expect("Passphrase: ")
+        try terminal.type("\u{1A}")
+        _ = try terminal.expect("Passphrase: ")
+        #expect(!terminal.echoes)
+        try terminal.type("w\u{F6}rd\n")
+        #expect(running.end().ending == .status(0))
+        #expect(box.text("b") == "contents")
+        #expect(terminal.echoes)
+    }
+
     @Test("nothing goes to a terminal without -o -") func terminalOutput() throws {
         let box = try prepared()
         try box.makeKey()

@@ -35,6 +35,9 @@ import VaultTestSupport
         }
         for place in ["/home/a\\040b", "/tail", "/home", ""] { #expect(mounts(place).isEmpty, "\(place)") }
         #expect(mounts("/twice").map(\.isOwn) == [true, false] && mounts("/again").map(\.isOwn) == [false, true])
+        for (number, place) in [("0:50", "/home/a b"), ("0:53", "/back\\"), ("0:51", nil), ("0:5", nil)] {
+            #expect(MountTable.place(of: Array(number.utf8), in: Array(text.utf8))?.description == place)
+        }
         #expect(MountTable.escaped(Array("a b\tc\nd\\\u{e9}".utf8)) == Array("a\\040b\\011c\\012d\\134\u{e9}".utf8))
     }
 

@@ -151,6 +151,9 @@ enum Signals {
         SignalSet([SIGTSTP]).unblock()
         kill(getpid(), SIGTSTP)
         _ = SignalSet([SIGTSTP]).block()
+        // Without a shell that could continue it, the system does not stop the process, and no SIGCONT comes. What is typed
+        // next is still a passphrase.
+        if !SignalSet([SIGCONT]).isPending { undo.withLock { $0.silencedTerminal?.silenceAgain() } }
     }
 
     private static func isIgnored(_ number: Int32) -> Bool {
@@ -194,6 +197,16 @@ struct SignalSet: @unchecked Sendable {
     func unblock() {
         var signals = raw
         unsafe pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    }
+
+    /// Whether one of these signals has come and waits.
+    var isPending: Bool {
+        var waiting = SignalSet([])
+        unsafe sigpending(&waiting.raw)
+        var signals = raw
+        return (1...SIGSYS).contains { number in
+            unsafe sigismember(&signals, number) == 1 && sigismember(&waiting.raw, number) == 1
+        }
     }
 
     /// Waits for one of these signals and returns its number.

@@ -97,11 +97,14 @@ struct Mount: Verb {
         } else {
             view = try members(Opening(keys: run, context: context, threads: 1, console: console), console)
         }
+        // A signal between the mount and the next line unmounts it, too.
+        let made = Monitor<VaultMount.Mount?>(nil)
+        Signals.undo.withLock { $0.stop = { made.wait { $0 }.stop() } }
+        defer { Signals.undo.withLock { $0.stop = nil } }
         let mount = try Self.attempt(mountPoint.subject) { () throws(MountError) in
             try VaultMount.Mount(view, at: place)
         }
-        Signals.undo.withLock { $0.stop = { mount.stop() } }
-        defer { Signals.undo.withLock { $0.stop = nil } }
+        made.withLock { $0 = mount }
         console.announce(subject, "is mounted on \(mountPoint.escaped)")
         try Self.attempt(mountPoint.subject) { () throws(MountError) in try mount.serve(threads: Self.threads) }
         console.note(subject, "is unmounted")

@@ -109,16 +109,22 @@ import VaultSystem
     ///
     /// - Returns: whether it is no longer there.
     private func unmount() -> Bool {
+        var point = point
         if let mounts = MountTable.mounts(at: point) {
-            // Somebody may have unmounted it while its files are open, and mounted something else there.
-            guard let own = mounts.lastIndex(where: isThis) else { return true }
-            // A mount on top of it would be unmounted in its place.
-            guard own == mounts.count - 1 else { return false }
+            if let own = mounts.lastIndex(where: isThis) {
+                // A mount on top of it would be unmounted in its place.
+                guard own == mounts.count - 1 else { return false }
+            } else {
+                // Somebody may have unmounted it while its files are open, and mounted something else there; or moved it.
+                guard let moved = number.flatMap(MountTable.place) else { return true }
+                point = moved
+            }
         }
         if geteuid() == 0, unsafe point.withPlatformString({ unsafe vaultfile_fuse_detach($0) }) == 0 { return true }
         let words = ["fusermount3", "-u", "-q", "-z", "--"].map { Array($0.utf8) } + [point.bytes]
         if (try? ChildProcess(words))?.wait() ?? false { return true }
         // Somebody may have been faster.
+        if let number { return MountTable.place(of: number) == nil }
         return MountTable.mounts(at: point)?.contains(where: isThis) == false
     }
 

@@ -64,7 +64,25 @@ public final class FolderView: View {
 
     /// Finds a name in a folder.
     public func find(_ name: [UInt8], in folder: NodeID) throws -> FoundNode {
-        try withNode(name, in: folder) { FoundNode(id: $0.id, attributes: try attributes(of: $0)) }
+        try withRoom { try withNode(name, in: folder) { FoundNode(id: $0.id, attributes: try attributes(of: $0)) } }
+    }
+
+    /// Runs `body`. If the process has no descriptors left, what is held open for the next use gives way: it must not keep
+    /// a program from what it asks for now.
+    private func withRoom<R>(_ body: () throws -> R) throws -> R {
+        do {
+            return try body()
+        } catch  where [.tooManyOpenFiles, .tooManyOpenFilesInSystem].contains(errorNumber(for: error)) {
+            // Closed after the lock is released.
+            let closing = state.withLock { state in
+                (
+                    exchange(&state.folders, with: RecentlyUsed(limit: Self.foldersHeldOpen)),
+                    exchange(&state.containers, with: RecentlyUsed(limit: Self.containersHeldOpen))
+                )
+            }
+            withExtendedLifetime(closing) {}
+        }
+        return try body()
     }
 
     /// Calls `body` with the node that has a name, which the caller then gives back, unless this throws. If a container is
@@ -133,8 +151,10 @@ public final class FolderView: View {
     /// The attributes of a node.
     public func attributes(of node: NodeID) throws -> NodeAttributes {
         let node = try self.node(node)
-        if node.isFolder { try look(at: node) }
-        return try attributes(of: node)
+        return try withRoom {
+            if node.isFolder { try look(at: node) }
+            return try attributes(of: node)
+        }
     }
 
     /// Looks at the time of a folder again. One that has another place by now, or none, keeps what was seen last.
@@ -169,7 +189,7 @@ public final class FolderView: View {
     public func open(_ id: NodeID) throws -> any OpenContent {
         let node = try node(id)
         guard !node.isFolder else { throw ViewError.isFolder }
-        let container = try container(node)
+        let container = try withRoom { try container(node) }
         return ContentRange(container, 0..<container.reader.length)
     }
 
@@ -233,7 +253,7 @@ public final class FolderView: View {
     public func list(_ node: NodeID) throws -> any OpenListing {
         let node = try self.node(node)
         guard node.isFolder else { throw ViewError.notFolder }
-        return try FolderListing(try openFolder(node))
+        return try withRoom { try FolderListing(try openFolder(node)) }
     }
 }
 
