@@ -151,7 +151,7 @@ public final class FolderView: View {
     /// The attributes of a node.
     public func attributes(of node: NodeID) throws -> NodeAttributes {
         let node = try self.node(node)
-        return try withRoom {
+        return try withRoom { () throws -> NodeAttributes in
             if node.isFolder { try look(at: node) }
             return try attributes(of: node)
         }
@@ -189,8 +189,8 @@ public final class FolderView: View {
     public func open(_ id: NodeID) throws -> any OpenContent {
         let node = try node(id)
         guard !node.isFolder else { throw ViewError.isFolder }
-        let container = try withRoom { try container(node) }
-        return ContentRange(container, 0..<container.reader.length)
+        let opened = try withRoom { try container(node) }
+        return ContentRange(opened, 0..<opened.reader.length)
     }
 
     /// The open container of a node. It is opened by one thread at a time; others wait for it.
