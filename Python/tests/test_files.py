@@ -504,6 +504,13 @@ def test_a_file_that_was_opened_before_a_fork(path, key, plaintext):
         assert file.read_at(5, 5) == plaintext[5:10]
 
 
+def test_a_text_file_is_no_source(path, key):
+    with open(path) as text, pytest.raises(TypeError, match="'rb'"):
+        vaultfile.open(text, keys=key)
+    with pytest.raises(TypeError, match="function"):
+        vaultfile.AskForKeys(key)
+
+
 def test_nothing_is_behind_the_end(path, key, plaintext):
     with vaultfile.open(path, keys=key) as file:
         for read in (file.read, lambda: file.read(5), file.readline, file.read1, file.raw.readall, lambda: file.read(-1)):

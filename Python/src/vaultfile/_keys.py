@@ -264,6 +264,8 @@ class AskForKeys(Opener):
     """
 
     def __init__(self, ask: Callable[[str, list[str]], Optional[Keys]]) -> None:
+        if not callable(ask):
+            raise TypeError(f"AskForKeys takes a function, not {type(ask).__name__}")
         self._ask = ask
 
     def _add_to_keys(self, keys: Handle) -> None:

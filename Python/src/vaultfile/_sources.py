@@ -37,6 +37,8 @@ class FileSource:
     def __init__(self, file: Any) -> None:
         if not callable(getattr(file, "seek", None)) or not callable(getattr(file, "read", None)):
             raise TypeError(f"a container is a path or a seekable binary file object, not {type(file).__name__}")
+        if isinstance(file, io.TextIOBase):
+            raise TypeError("the file must be binary: open it with 'rb'")
         size: Optional[int] = file.seek(0, os.SEEK_END)
         self.size: int = file.tell() if size is None else size
         self.raised = raised = Raised()
