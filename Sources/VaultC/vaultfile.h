@@ -383,8 +383,8 @@ vaultfile_error *vaultfile_identity_recipients(
 /* ---- Reading ---- */
 
 /* Reads at most `capacity` bytes at an offset, and sets their count: 0 only at the end. If it returns 0 and sets no count,
- * or one that is too large, the call ends with invalidArgument. Called from several threads at once. It must not call the
- * library.
+ * or one that is too large, the call ends with invalidArgument. Called from several threads at once. It may read another
+ * container, and must not use the handles of the call.
  *
  * Returns 0; VAULTFILE_MEDIUM_FAILED if the medium fails there: the error is inputFailed, and vaultfile_reader_damage goes
  * on after it; or another status, with which the call ends: callbackFailed. */
