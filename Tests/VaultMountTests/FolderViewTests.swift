@@ -118,19 +118,22 @@ import VaultTestSupport
         #expect(try view.find(path: "other").attributes.size == 2)
     }
 
-    @Test("a medium that fails is tried again") func passing() throws {
+    /// Without descriptors, a second try follows at once: what was held open has given way.
+    @Test("a medium that fails is tried again", arguments: [Errno.ioError, .tooManyOpenFiles])
+    func passing(_ error: Errno) throws {
         let folder = try TemporaryFolder()
         try folder.seal([1], to: "a.vault")
         let failures = Counter()
+        let tries = error == .tooManyOpenFiles ? 2 : 1
         let view = try view(folder) { source in
-            guard failures.count > 0 else {
+            guard failures.count >= tries else {
                 failures.add()
-                throw VaultError.inputFailed("a fault", systemError: .tooManyOpenFiles)
+                throw VaultError.inputFailed("a fault", systemError: error)
             }
             return try openWithTestKey(source)
         }
-        #expect(number { _ = try view.find(path: "a") } == .tooManyOpenFiles)
-        #expect(view.nodeCount == 0)
+        #expect(number { _ = try view.find(path: "a") } == error)
+        #expect(view.nodeCount == 0 && failures.count == tries)
         #expect(try view.bytes(view.find(path: "a").id) == [1])
     }
 
