@@ -28,8 +28,6 @@ status, each run had to keep these promises:
   command; if the change succeeded, added keys open it and removed keys do not;
 - a keyring is as it was or as it should become, and each of its keys opens what it opened before, except a destroyed
   one;
-- a store has its items as before or as after the change, a second run completes the change, and a repair removes what
-  is unfinished;
 - a keyring is unlocked or locked as status 0 says; the text that edit gives to the editor stays only if a message says
   where it is;
 - the command ends, and not by a signal.

@@ -50,7 +50,7 @@ ERRORS = {
     "linkat": NAMES, "renameat": NAMES, "renameat2": NAMES, "unlinkat": NAMES,
     "flock": ("EIO", "ENOLCK", "EINTR"), "fadvise64": ("EIO",), "getdents64": ("EIO", "ESTALE"),
     "fcntl": ("EIO",), "ioctl": ("EIO",),
-    "mkdir": NAMES, "mkdirat": NAMES, "rmdir": NAMES, "fstatfs": ("EIO",),
+    "mkdir": NAMES, "rmdir": NAMES, "fstatfs": ("EIO",),
     "add_key": ("EACCES", "EDQUOT", "ENOMEM", "ENOSYS"), "keyctl": ("EACCES", "EDQUOT", "ENOMEM", "ENOSYS"),
     "mlock": ("ENOMEM", "EPERM"), "madvise": ("EIO",), "clone3": ("EAGAIN",), "poll": ("EINTR", "ENOMEM"),
     "wait4": ("EINTR",),

@@ -33,8 +33,6 @@ class Scene:
     becomes: bytes = None
     # The file that the run removes at last: without it the work is done, and there is no second run.
     until: str = None
-    # The header file of the container. The run makes another one beside it, and removes it.
-    header: str = None
     # The states of the keyring's keys after the change. Before, they are those of KEYS.
     keyring: dict = None
     # A key that also opens the keyring after the change.
@@ -45,13 +43,6 @@ class Scene:
     # A run before, without faults, that unlocks the keyring; and whether the keyring is unlocked after the run.
     first: str = None
     is_unlocked: bool = None
-    # The items of the store after the change: maps each name to its class and contents. Before, they are ITEMS. Nothing
-    # is left of a store that was wiped.
-    items: dict = None
-    # A key that also unlocks the store after the change.
-    unlocks: str = None
-    # The store that the run makes.
-    makes: str = None
     # The run starts other programs, whose calls do not fail.
     has_children: bool = False
     # The status without faults.
@@ -76,20 +67,6 @@ BY_KEY = {"one": ("one.vault", TINY), "two": ("two.vault", TINY), "three": ("c.v
 PLAINTEXTS = {"plain", "1", "2", "new", "changed", "standard input"}
 # The contents of a container, if they are not PLAIN.
 CONTENTS = {"tiny.vault": TINY}
-
-# The store and its items at the beginning.
-STORE = "s"
-STORE_KEYS = "--device-key file:key --unlock file:other"
-ITEMS = {"a": ("complete", PLAIN), "b": ("always", TINY), "d": ("unless-open", TINY)}
-
-
-def store(verb, words=""):
-    return f"store {verb} -S {STORE} {STORE_KEYS} {words}".strip()
-
-
-def without(name):
-    return {other: item for other, item in ITEMS.items() if other != name}
-
 
 # The changes of a container's slots.
 EXCHANGED = {"opened_by": ("new-key",), "refused": ("other",)}
@@ -172,8 +149,6 @@ SCENES = [
     Scene("reencrypt", exchange("reencrypt", "c.vault"), place="c.vault", **EXCHANGED),
     Scene("reencrypt, an interrupted rotation", exchange("reencrypt", "unfinished.vault"), place="unfinished.vault",
           **EXCHANGED),
-    Scene("reencrypt, its header file elsewhere", exchange("reencrypt", "--header stick/far.hdr far.vault"),
-          place="far.vault", header="stick/far.hdr", **EXCHANGED),
     Scene("edit", "edit --key-file key --allow-disk --remove others notes.vault", place="notes.vault",
           refused=("other",), becomes=EDITED, has_children=True,
           environment=(("XDG_RUNTIME_DIR", "{}/work"), ("EDITOR", "cp edited"))),
@@ -207,21 +182,6 @@ SCENES = [
           environment=(("VAULTFILE_KEYRING", KEYRING),)),
     Scene("key list, unlocked", "key list", first="key unlock --unlock file:key", is_unlocked=True,
           environment=(("VAULTFILE_KEYRING", KEYRING),)),
-    Scene("store create", f"store create -S t {STORE_KEYS}", makes="t"),
-    Scene("store get", store("get", "a"), stdout="plain"),
-    Scene("store list", store("list")),
-    Scene("store put", store("put", "--class complete --as new tiny"), items={**ITEMS, "new": ("complete", TINY)}),
-    Scene("store put, replacing", store("put", "--as a tiny"), items={**ITEMS, "a": ("complete", TINY)}),
-    Scene("store put, sealed", f"store put -S {STORE} --device-key file:key --class unless-open --as new tiny",
-          items={**ITEMS, "new": ("unless-open", TINY)}),
-    Scene("store remove", f"store remove -S {STORE} --device-key file:key a", items=without("a")),
-    Scene("store move", store("move", "a new"), items={**without("a"), "new": ITEMS["a"]}),
-    Scene("store protect", store("protect", "--class always a"), items={**ITEMS, "a": ("always", PLAIN)}),
-    Scene("store check, repairing", store("check", "--repair"), items=ITEMS, also=(65,)),
-    Scene("store rotate", store("rotate", "--class complete"), items=ITEMS, also=(65,)),
-    Scene("store passphrase", f"store passphrase -S {STORE} --unlock file:other --add file:new-key", items=ITEMS,
-          unlocks="new-key"),
-    Scene("store wipe", f"store wipe -S {STORE} --yes", items={}),
 ]
 
 
@@ -246,7 +206,7 @@ def prepare(vaultfile, folder):
     write("old", b"what stood there\n")
     write("old.vault", b"what stood there\n")
     write("edited", EDITED)
-    for name in ("d", "fresh", "work", "u", "bk", "old-bk", "saved", "stick"):
+    for name in ("d", "fresh", "work", "u", "bk", "old-bk", "saved"):
         os.mkdir(os.path.join(folder, name))
     for name in ("d/1", "d/2"):
         write(name, PLAIN)
@@ -259,7 +219,6 @@ def prepare(vaultfile, folder):
     call("encrypt", *both, "-o", "c.vault", "plain")
     call("encrypt", *both, "-o", "notes.vault", "plain")
     call("encrypt", *both, "--header", "apart.hdr", "-o", "apart.vault", "plain")
-    call("encrypt", *both, "--header", "stick/far.hdr", "-o", "far.vault", "plain")
     call("encrypt", "--key-file", "key", "-R", "friends", "-o", "shared.vault", "plain")
     call("encrypt", "--key-file", "key", "--chunk-size", "4K", "-o", "small.vault", "plain")
     call("encrypt", "--key-file", "key", "--compress", "deflate", "--digest", "-o", "packed.vault", "plain")
@@ -296,12 +255,6 @@ def prepare(vaultfile, folder):
     write("no-footer.vault", before[:-32] + bytes(32))
     middle = 4096 + 65_556 + 5
     write("damaged.vault", before[:middle] + bytes([before[middle] ^ 1]) + before[middle + 1:])
-    call(*store("create").split())
-    for name, (protection, text) in ITEMS.items():
-        # The last one is not settled: a program without the owner's key has written it.
-        keys = STORE_KEYS.split()[:None if protection == "complete" else 2]
-        call("store", "put", "-S", STORE, *keys, "--class", protection, "--as", name,
-             "plain" if text == PLAIN else "tiny")
     for name in KEYS:
         call("key", "generate", "--name", name, "--unlock", "file:key")
         call("encrypt", "--key", name, "--unlock", "file:key", "-o", BY_KEY[name][0], "tiny")

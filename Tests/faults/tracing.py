@@ -34,7 +34,7 @@ class Run:
 
 # Calls whose strings are names. The strings of all others are data.
 BY_NAME = {"openat", "newfstatat", "readlink", "faccessat2", "linkat", "renameat", "renameat2", "unlinkat",
-           "mkdir", "mkdirat", "rmdir"}
+           "mkdir", "rmdir"}
 
 
 def file_of(call, arguments, folder):
@@ -58,12 +58,6 @@ def file_of(call, arguments, folder):
     name = os.path.basename(path)
     if name.startswith("vaultfile-edit-"):
         return "folder of the text"
-    # The names of new header files have the commitment of their container.
-    if re.fullmatch(r".*\.[0-9a-f]{16}\.hdr", name):
-        return "new header file"
-    # The names of items' files differ in every store.
-    if re.fullmatch(r"[0-9a-f]{32}\.vault", name):
-        return "file of an item"
     return "temporary name" if name.startswith(".vaultfile-") else name
 
 
