@@ -136,7 +136,7 @@ def rotate(
         raise ValueError("tries is at least 1")
     if isinstance(names, (str, bytes)):
         raise TypeError("names are several: a list with one name is one")
-    if isinstance(store, type) or not isinstance(change, Change):
+    if isinstance(store, (type, Change)) or not isinstance(change, Change):
         raise TypeError("rotate takes names, a store such as HeaderFiles(), and a Change")
     change = change._resolved()
     for name in names:
