@@ -149,7 +149,7 @@ struct TarContainer: Sendable {
                 if paths.isEmpty {
                     try body(entry)
                 } else if let path = entry.path, path.isBelow(anyOf: wanted) {
-                    missing.subtract(path.withFolders)
+                    if !missing.isEmpty { missing.subtract(path.withFolders) }
                     try body(entry)
                 }
             case .lost(let entry) where !paths.isEmpty && !entry.path.isBelow(anyOf: wanted): break
@@ -313,5 +313,9 @@ struct TarContainer: Sendable {
 
 extension TarPath {
     /// Whether it is one of these paths or below one.
-    func isBelow(anyOf folders: Set<TarPath>) -> Bool { withFolders.contains(where: folders.contains) }
+    func isBelow(anyOf folders: Set<TarPath>) -> Bool {
+        // A path of a stranger can have thousands of folders, and a user mostly names a few.
+        folders.count < 100
+            ? folders.contains { isBelow(orEqualTo: $0) } : withFolders.contains(where: folders.contains)
+    }
 }
