@@ -489,10 +489,11 @@ struct listener {
 
 static int32_t listen(void *context, uint64_t done) {
     struct listener *const listener = context;
+    if (listener->status != 0) return listener->status;
     CHECK(done >= listener->last);
     listener->last = done;
     listener->calls++;
-    return listener->status;
+    return 0;
 }
 
 /* Whether a call ended with the status of the callback. */

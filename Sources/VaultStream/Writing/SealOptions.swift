@@ -4,9 +4,11 @@ public import VaultFormat
 public struct SealOptions: Hashable, Sendable {
     /// The bytes of the stream in a full record. Larger chunks cost less per byte and more per seek.
     public var chunkSize = ChunkSize.standard
-    /// The size of a header copy. If nil: the larger of 4096 and the size for the slots and one more as long as the
-    /// longest; at least 16,384 for a slot of X-Wing if the plaintext may be 1 MiB or longer; for less than 64 KiB of plaintext, the size for the slots (WRITE-7). Less than 4096 is allowed for less
-    /// than 64 KiB of plaintext only.
+    /// The size of a header copy; for a container with a header file, the size of that file.
+    ///
+    /// If nil: the larger of 4096 and the size for the slots and one more as long as the longest; at least 16,384 for a
+    /// slot of X-Wing if the plaintext may be 1 MiB or longer; for less than 64 KiB of plaintext, the size for the slots
+    /// (WRITE-7). Less than 4096 is allowed for less than 64 KiB of plaintext only.
     public var headerCapacity: HeaderCapacity?
     /// Whether the plaintext is compressed. The container shows that it is, and its length then tells something about
     /// the contents: do not compress a secret together with data that other people choose.

@@ -31,6 +31,7 @@ func tarStreams(in folder: FilePath) throws {
     guard let wanted = TarPath([UInt8]("d/a".utf8)), let above = TarPath(trimming: [UInt8]("./d/".utf8)) else {
         throw Unexpected(line: #line)
     }
+    try check(wanted.withFolders.contains(above) && above.withFolders.contains { $0.folder == nil })
     try check(above < wanted && wanted.isBelow(orEqualTo: above) && wanted.bytes.count <= TarPath.longest)
     let tar = reader.tarSource
     guard let found = try tar.find(wanted, index: index) else { throw Unexpected(line: #line) }
