@@ -44,8 +44,9 @@ public protocol ByteSource: Sendable {
 }
 
 extension ByteSource {
-    /// The `readSize` of files: half a mebibyte.
-    public static var standardReadSize: Int { PieceSize.bytes }
+    /// The `readSize` of files: half a mebibyte. Work on so many bytes takes much longer than a system call or a switch
+    /// between threads, and many threads still have room in memory.
+    public static var standardReadSize: Int { 1 << 19 }
 
     /// Half a mebibyte.
     public var readSize: Int { Self.standardReadSize }

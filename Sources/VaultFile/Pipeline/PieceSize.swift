@@ -2,9 +2,8 @@ import VaultFormat
 
 /// The size of a piece, which one worker has in its memory.
 enum PieceSize {
-    /// A piece has as many whole chunks as fit into this many bytes, and at least one. The work on it then takes much
-    /// longer than a system call or a switch between threads, and many workers still fit into memory.
-    static let bytes = 1 << 19
+    /// A piece has as many whole chunks as fit into this many bytes, and at least one.
+    static let bytes = FileSource.standardReadSize
 
     /// What a pipe should hold: a piece, so that its other end fills or empties it while this end works. Linux gives
     /// all pipes of a user 64 MiB together, and little to those that come after.
