@@ -37,15 +37,18 @@ enum OpenTarget: FuzzTarget {
             "\(results), and each releases what the other does not")
     }
 
-    /// Why a stream may refuse a container that opens as a file: it sees only the front, and no slots of the tail. The
-    /// tail can also show that a slot of the front is within the limits (SLOT-20).
+    /// Why a stream may refuse a container that opens as a file: it sees only the front, and no slots of the tail. What
+    /// opens a slot of the tail may come before a plugin that fails. The tail can also show that a slot of the front is
+    /// within the limits (SLOT-20).
     private static func reasons(for health: Health) -> [VaultError.Code] {
         switch health {
         case .intact: []
         case .tailDamaged: [.limitExceeded]
-        case .rotationUnfinished, .copiesConflict: [.limitExceeded, .wrongKey]
+        case .rotationUnfinished, .copiesConflict: [.limitExceeded, .wrongKey, .pluginFailed]
         case .frontDamaged:
-            [.limitExceeded, .wrongKey, .notVaultfile, .headerDamaged, .truncated, .headerForged]
+            [
+                .limitExceeded, .wrongKey, .pluginFailed, .notVaultfile, .headerDamaged, .truncated, .headerForged,
+            ]
         }
     }
 
