@@ -100,18 +100,17 @@ class SealFileOptions(SealOptions, total=False):
     progress: _Progress
 
 
-class _Consents(TypedDict, total=False):
+class _Changing(TypedDict, total=False):
     dry_run: _Flag
     lose_access: _Flag
     break_links: _Flag
     mix_recipients: _Flag
-
-
-class RepairOptions(ReadOptions, _Consents, total=False):
-    """To change a container where it is."""
-
     keep_copy: Optional[Literal["front", "tail"]]
     progress: _Progress
+
+
+class RepairOptions(ReadOptions, _Changing, total=False):
+    """To change a container where it is."""
 
 
 class RotateOptions(RepairOptions, total=False):
@@ -143,15 +142,9 @@ class RotateHeaderFileOptions(RotateHeaderOptions, total=False):
     dry_run: _Flag
 
 
-class _DetachOptions(_Costs, total=False):
+class _DetachOptions(_Costs, _Changing, total=False):
     context: _Text
     pin: _Text
-    dry_run: _Flag
-    lose_access: _Flag
-    break_links: _Flag
-    keep_copy: Optional[Literal["front", "tail"]]
-    mix_recipients: _Flag
-    progress: _Progress
 
 
 class DetachOptions(_DetachOptions, total=False):
