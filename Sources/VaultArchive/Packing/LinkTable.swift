@@ -33,9 +33,10 @@ struct LinkTable {
 
     /// The path under which the file was packed before; nil if it was not.
     ///
-    /// While a folder is packed, files lose their names and new ones get their numbers. A link would give a new file the
-    /// contents of a removed one, and nobody would be told. So a file with one name is never a link, and neither is one
-    /// that is not as it was when it was packed. The time of the last change does not count: each new name changes it.
+    /// While a folder is packed, files are removed, and new files get their numbers. As a link, a new file would have the
+    /// contents of a removed one, without a warning. So a file with one name is no link. A file whose size, time or birth
+    /// has changed since it was packed is no link either. The time of the last change does not count: each new name
+    /// changes it.
     mutating func earlierPath(of file: File) -> [UInt8]? {
         guard var linked = files[file.identity] else { return nil }
         guard file.names > 1, linked.file.isSame(as: file) else {
@@ -66,7 +67,7 @@ struct LinkTable {
 }
 
 extension LinkTable.File {
-    /// Whether it is the other one, and nobody has written to it since.
+    /// Whether it is the other file, unchanged.
     fileprivate func isSame(as other: LinkTable.File) -> Bool {
         identity == other.identity && size == other.size && modified == other.modified && birth == other.birth
     }

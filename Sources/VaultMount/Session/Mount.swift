@@ -64,8 +64,7 @@ import VaultSystem
     /// Answers requests until the view is unmounted, by this program or another one.
     ///
     /// - Parameter threads: how many answer at once, at least 1.
-    /// - Throws: `MountError` with `stuck` if it was to be stopped and is still mounted: what is there then is an error for
-    ///   every program.
+    /// - Throws: `MountError` with `stuck` if it was stopped and is still mounted. Every program gets errors there then.
     public func serve(threads: Int) throws(MountError) {
         for number in 0..<threads {
             state.withLock { $0.threads += 1 }
@@ -115,7 +114,7 @@ import VaultSystem
                 // A mount on top of it would be unmounted in its place.
                 guard own == mounts.count - 1 else { return false }
             } else {
-                // Somebody may have unmounted it while its files are open, and mounted something else there; or moved it.
+                // Another program has unmounted it while files were open, or has moved it.
                 guard let moved = number.flatMap(MountTable.place) else { return true }
                 point = moved
             }
@@ -123,7 +122,7 @@ import VaultSystem
         if geteuid() == 0, unsafe point.withPlatformString({ unsafe vaultfile_fuse_detach($0) }) == 0 { return true }
         let words = ["fusermount3", "-u", "-q", "-z", "--"].map { Array($0.utf8) } + [point.bytes]
         if (try? ChildProcess(words))?.wait() ?? false { return true }
-        // Somebody may have been faster.
+        // Another program can have unmounted it meanwhile.
         if let number { return MountTable.place(of: number) == nil }
         return MountTable.mounts(at: point)?.contains(where: isThis) == false
     }

@@ -24,7 +24,7 @@ public enum MountTable {
     /// - Parameter point: an absolute path without links.
     static func mounts(at point: FilePath) -> [Mount]? { text.map { mounts(at: point.bytes, in: $0) } }
 
-    /// Where a mount of this program is: its place changes if somebody moves it, or renames a folder above it.
+    /// Where a mount of this program is now. Its place changes when it is moved, or when a folder above it is renamed.
     ///
     /// - Parameter number: that of its file system.
     static func place(of number: [UInt8]) -> FilePath? { text.flatMap { place(of: number, in: $0) } }
